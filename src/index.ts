@@ -1,5 +1,5 @@
 /**
- * The service, the store in memory, and what stores and hosts share with them.
+ * The request listener, the in-memory store, and the types for writing stores and options.
  * @module plant-store
  */
 

@@ -1,15 +1,18 @@
 import { clearTimeout, setTimeout } from './timers.ts'
 
-/** A result that is there at once, or a promise of it. */
+/** A value, or a promise for the value. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** The class of the promises that async functions return, even if the global `Promise` was replaced, as zone.js does. */
+/** The promise class of async functions. The global `Promise` can be a replacement, such as that of zone.js. */
 export const NativePromise: PromiseConstructor = (async () => Promise.resolve())().constructor as PromiseConstructor
 
-/** Limits how long a call may take; a later result is ignored. One that is there at once needs no promise or timer. */
+/**
+ * Limits the duration of a call: if the promise that it returned doesn't settle within `ms`, rejects with an error from
+ * `createError` and ignores the late result. Synchronous results skip the promise and the timer.
+ */
 export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createError: () => unknown): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
-  // `Promise.race` and `finally` would make five more promises for each call of a store.
+  // `Promise.race` and `finally` would create five more promises for each store call.
   return new NativePromise<T>((resolve, reject) => {
     const timer = setTimeout(() => reject(createError()), ms)
     function clearTimerThen<V>(settle: (value: V) => void): (value: V) => void {
@@ -18,7 +21,7 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
         settle(value)
       }
     }
-    // Adopted first: a thenable may settle with another one that never does.
+    // Wrap it in a native promise first: a thenable can resolve to another thenable that never settles.
     NativePromise.resolve(result).then(clearTimerThen(resolve), clearTimerThen(reject))
   })
 }
@@ -26,9 +29,9 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
 type Callback<T, U, S> = (value: T, state: S) => MaybePromise<U>
 
 /**
- * Calls `goOn` with a result: immediately unless it's a promise, because promises are expensive. So are closures, and
- * `state` saves one. The results of a host's functions pass through {@link withDeadline} first, which returns a native
- * promise for any thenable.
+ * Calls `callback` with a result: immediately if the result isn't a promise, because promises are expensive. Closures
+ * are too, so values that the callback needs can be passed as `state`. Recognizes only native promises: results of the
+ * host's functions have to pass through {@link withDeadline} first, which converts thenables.
  */
 export function chain<T, U, S>(
   result: MaybePromise<T>,
@@ -38,11 +41,16 @@ export function chain<T, U, S>(
   return result instanceof NativePromise ? chainPromise(result, callback, state) : callback(result, state)
 }
 
-/** In a function of its own: what a closure holds is on the heap from where its function begins. */
+/**
+ * A separate function, so that `chain` doesn't allocate its arguments on the heap for a closure that it rarely needs.
+ */
 const chainPromise = <T, U, S>(result: Promise<T>, callback: Callback<T, U, S>, state: S): Promise<U> =>
   result.then((value) => callback(value, state))
 
-/** Calls; passes a thrown or rejected error to `onError`, which ignores it by default. The only catch-all. */
+/**
+ * Calls a function. Errors that it throws or rejects with are passed to `onError`, or ignored by default. The service has
+ * no other catch-all.
+ */
 export function callSafely<S>(
   call: (state: S) => unknown,
   onError: (error: unknown, state: S) => void = () => undefined,
@@ -50,7 +58,8 @@ export function callSafely<S>(
 ): void {
   try {
     const result = call(state)
-    // Adopted first, too: nobody would hold the other one.
+    // Wrap it in a native promise first: a thenable can resolve to another thenable, whose rejection would be
+    // unhandled.
     if (isPromiseLike(result)) NativePromise.resolve(result).then(undefined, (error: unknown) => onError(error, state))
   } catch (error) {
     onError(error, state)

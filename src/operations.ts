@@ -18,7 +18,7 @@ export interface Service {
   readonly store: CheckedStore
   readonly maxLimit: number
   readonly listLimiter: ListLimiter
-  /** Settles if the plant breaks no rule of the host. */
+  /** Throws or rejects if the plant breaks a rule of the host. */
   readonly validatePlant: ((plant: NewPlant, context: ValidationContext) => MaybePromise<void>) | undefined
 }
 
@@ -29,15 +29,15 @@ export interface OperationInput extends ValidationContext {
 
 export interface Operation {
   readonly access: Access
-  /** Its body must be JSON, and is read before it runs. */
+  /** Whether the operation needs a JSON body, which is read before `run` is called. */
   readonly hasBody: boolean
   readonly run: (service: Service, input: OperationInput, body: Uint8Array) => MaybePromise<HttpResponse>
 }
 
-/** The path of a resource, as the interface description writes it. */
+/** The path of a resource, as in the interface description. */
 export type ResourcePath = '/plants' | '/plants/{id}'
 
-/** The methods of each resource but OPTIONS, which each of them has. */
+/** The methods of each resource, except OPTIONS, which every resource supports. */
 export interface ResourceMethods extends Record<ResourcePath, string> {
   readonly '/plants': 'GET' | 'HEAD' | 'POST'
   readonly '/plants/{id}': 'DELETE'
@@ -45,7 +45,7 @@ export interface ResourceMethods extends Record<ResourcePath, string> {
 
 const LIST_OPERATION: Operation = { access: 'read', hasBody: false, run: handleList }
 
-/** All that the service does: path, method, operation. The router, `Allow`, 405 and 403 follow from this table. */
+/** All operations, by path and method. The router, `Allow`, and the errors 405 and 403 are derived from this table. */
 export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
   '/plants': { GET: LIST_OPERATION, HEAD: LIST_OPERATION, POST: { access: 'write', hasBody: true, run: handleCreate } },
   '/plants/{id}': { DELETE: { access: 'write', hasBody: false, run: handleDelete } },
@@ -59,9 +59,9 @@ export function createOptionsResponse(path: ResourcePath): HttpResponse {
   return { ...createResponse(204, allowHeader(path), undefined), allowsCaching: true }
 }
 
-/** @throws HttpError 40000, 40500 or 40300 if the path, the method or the caller does not fit */
+/** @throws HttpError 40000 for a malformed escape in the path, 40500 for an unsupported method, 40300 without access */
 export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
-  if (id === undefined) throw new HttpError('malformedRequest', 'The path holds a malformed percent-escape.')
+  if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
   const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
   const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
   if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allowHeader(path))
@@ -83,7 +83,8 @@ function handleList({ store, listLimiter, maxLimit }: Service, input: OperationI
 function createListResponse({ body, cursor }: ListResult, { limit, includesId }: ListRequest): HttpResponse {
   if (cursor === undefined) return createResponse(200, EMPTY_HEADERS, body)
   const include = includesId ? '&include=id' : ''
-  // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment for a reference that is only a query.
+  // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment for a reference that is only a
+  // query.
   return createResponse(200, ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body)
 }
 
@@ -92,7 +93,7 @@ function handleCreate(service: Service, input: OperationInput, body: Uint8Array)
   return service.validatePlant === undefined ? storePlant(plant, service, input) : storeIfValid(plant, service, input)
 }
 
-/** In a function of its own, so that services without rules pay for no closure. */
+/** A separate function, so that services without `validate` don't pay for the closure. */
 function storeIfValid(plant: NewPlant, service: Service, input: OperationInput): MaybePromise<HttpResponse> {
   const { owner, request } = input
   return chain(service.validatePlant!(plant, { owner, request }), () => storePlant(plant, service, input))

@@ -4,7 +4,7 @@ import { callSafely } from './maybe-promise.ts'
 
 export const MAX_INT32: number = 2 ** 31 - 1
 
-/** What a timer of Node takes. */
+/** The longest delay that Node's timers support, in milliseconds. */
 export const MAX_TIMER_MS: number = MAX_INT32
 
 export type Resolved<Options> = { readonly [Name in keyof Options]-?: NonNullable<Options[Name]> }
@@ -17,9 +17,9 @@ interface Bounds {
 type Callback = (...args: readonly unknown[]) => unknown
 
 /**
- * Puts defaults in place of the options that are not given. A default says what its option may be: true or false; a
- * whole number, from 1 on unless `bounds` differ; or a function, whose own errors are ignored.
- * @throws TypeError if an option is wrong, or does not exist
+ * Validates options and fills in the defaults. The type of a default determines which values are valid: booleans; whole
+ * numbers, at least 1 unless `bounds` differ; or functions, whose errors are ignored.
+ * @throws TypeError if an option is invalid or unknown
  */
 export function withDefaults<Options extends object>(
   options: Options,
@@ -43,9 +43,9 @@ export function withDefaults<Options extends object>(
 }
 
 /**
- * Reads the options of these names. What `Object.prototype` has doesn't count: a library with a prototype pollution
- * vulnerability lets clients add members there. The members of the options' own class do count.
- * @throws TypeError if the options aren't an object, or have an option of another name
+ * Reads the named options. Ignores members of `Object.prototype`, because a library with a prototype pollution
+ * vulnerability lets clients add members there. Members that the options inherit from another prototype are read.
+ * @throws TypeError if the options aren't an object, or if an option is unknown
  */
 export function readOptions<Options extends object>(
   options: Options,
@@ -57,10 +57,7 @@ export function readOptions<Options extends object>(
   return Object.fromEntries(names.map((name) => [name, readMember(options, name)])) as Options
 }
 
-/**
- * Reads a member that an object of a host can lack. What only `Object.prototype` has doesn't count, as in
- * {@link readOptions}.
- */
+/** Reads an optional member of an object from the host. Like {@link readOptions}, ignores `Object.prototype`. */
 export function readMember<Value extends object, Name extends keyof Value & string>(
   value: Value,
   name: Name,
@@ -68,21 +65,21 @@ export function readMember<Value extends object, Name extends keyof Value & stri
   return hasOption(value, name) ? value[name] : undefined
 }
 
-/** Whether an object, or one of its prototypes but the last, has a member. */
+/** Whether an object, or any of its prototypes except the last, has a member. */
 export function hasOption(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true
   const prototype = Object.getPrototypeOf(value) as object | null
   return prototype !== null && Object.getPrototypeOf(prototype) !== null && hasOption(prototype, name)
 }
 
-/** Names of times end in `Ms`, and a timer must take them. */
+/** Options whose names end in `Ms` are delays for timers. */
 function checkInteger(name: string, value: unknown, bounds: Bounds | undefined): void {
   const { min, max } = bounds ?? { min: 1, max: name.endsWith('Ms') ? MAX_TIMER_MS : Number.MAX_SAFE_INTEGER }
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max) return
   throw invalidOption(`options.${name}`, `a whole number from ${min} to ${max}`, value)
 }
 
-/** Whether a value is an error, also of another realm: in Jest, all errors of Node itself are. */
+/** Whether a value is an error, of any realm: in Jest, Node's own errors come from another realm. */
 export const isError = (value: unknown): value is Error => value instanceof Error || isNativeError(value)
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
@@ -90,5 +87,5 @@ export const isObject = (value: unknown): value is object => typeof value === 'o
 export const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
   new TypeError(`${name} must be ${expected}, not ${formatValue(actual)}`)
 
-/** Quotes a value without the members of an object, which may be secrets. */
+/** Formats a value for an error message. Omits the members of objects, because they can be secrets. */
 export const formatValue = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })

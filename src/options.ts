@@ -19,67 +19,72 @@ import { STORE_METHODS } from './plants/checked-store.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
-/** The options of a service. All have defaults, except `tokens` or `authenticate`. */
+/** Options of `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
 
-/** The options of a service whose tokens stand in a table. */
+/** Options with a fixed set of tokens. */
 export interface TokenOptions {
   /**
-   * The owner of each bearer token: `{ [token]: owner }`, or `{ [token]: { owner, access: 'read' } }` for a token that
-   * may only list; or a Map. The service keeps only digests of the tokens.
+   * Maps each bearer token to its owner, `{ [token]: owner }`, or to an owner and an access level,
+   * `{ [token]: { owner, access: 'read' } }`. Can be an object or a Map. The service keeps only digests of the tokens.
    */
   readonly tokens: Readonly<Record<string, TokenHolder>> | ReadonlyMap<string, TokenHolder>
-  /** Must be absent: there is either a table or a function. */
+  /** Can't be combined with `tokens`. */
   readonly authenticate?: undefined
 }
 
-/** The options of a service whose host knows the tokens. */
+/** Options with a function that checks tokens. */
 export interface AuthenticateOptions {
-  /** Finds the owner of a bearer token. */
+  /** Returns the owner of a bearer token. */
   readonly authenticate: Authenticate
-  /** Must be absent: there is either a table or a function. */
+  /** Can't be combined with `authenticate`. */
   readonly tokens?: undefined
 }
 
-/** The options that every service may have. */
+/** Options other than `tokens` and `authenticate`. All of them have defaults. */
 export interface CommonOptions {
-  /** Keeps the plants. @default memoryStore() */
+  /** Stores the plants. @default memoryStore() */
   readonly store?: Store | undefined
-  /** The path before `/plants` in `req.url`, such as `/api/v1`. @default '' */
+  /** The part of the path in `req.url` that precedes `/plants`, such as `/api/v1`. @default '' */
   readonly basePath?: string | undefined
-  /** The most bytes that a body may have, 1 to 67,108,864. @default 65_536 */
+  /** The maximum size of a request body in bytes, from 1 to 67,108,864. @default 65_536 */
   readonly maxBodyBytes?: number | undefined
-  /** The most plants that one list may hold, at least 1. @default Infinity */
+  /** The maximum number of plants in one list response, at least 1. @default Infinity */
   readonly maxLimit?: number | undefined
   /**
-   * The most long lists of one owner that are read at once, at least 1. The others wait for at most `storeTimeoutMs`. A
-   * list is long if it does not fit a page of the store (`MAX_PAGE`, `MAX_PAGE_BYTES`).
+   * The maximum number of long lists of one owner that are read at the same time, at least 1. Further lists wait, and
+   * get error 50300 after `storeTimeoutMs`. A list is long if it doesn't fit in one store page (`MAX_PAGE` plants with
+   * `MAX_PAGE_BYTES` of text).
    * @default 32
    */
   readonly maxListsPerOwner?: number | undefined
-  /** How long a call of the store, or of `authenticate`, may take, in milliseconds, at least 1. @default 10_000 */
+  /**
+   * The timeout of each call to the store, `authenticate` or `validate`, in milliseconds, at least 1.
+   * @default 10_000
+   */
   readonly storeTimeoutMs?: number | undefined
   /**
-   * Checks a plant by the host's own rules. Returns a message for the client if the plant breaks a rule, or nothing, or
-   * a promise of either. The plant isn't created if there is a message (error 40002), if the function takes longer than
-   * `storeTimeoutMs` or throws a {@link StoreUnavailableError} (error 50300), or if it throws or returns anything else
-   * (error 50000).
+   * Checks a new plant against the host's own rules. Returns a message for the client if the plant breaks a rule, or
+   * nothing, or a promise for either. The plant isn't created if there is a message (error 40002), if the function
+   * takes longer than `storeTimeoutMs` or throws a {@link StoreUnavailableError} (error 50300), or if it throws or
+   * returns anything else (error 50000).
    */
   readonly validate?: Validate | undefined
   /**
-   * Gets the error behind each response with status 500 or 503, and behind each that breaks off half-way. Its own errors
-   * are ignored. If there is none, the first such error is a warning of the process.
+   * Called with the cause of each response with status 500 or 503, and of each list that fails after its first byte was
+   * sent. Errors that it throws are ignored.
+   * @default emits a process warning for the first error
    */
   readonly onError?: ((error: unknown, request: HostRequest) => unknown) | undefined
-  /** Gets an event for each response, once that is handed over or the client has gone. Its own errors are ignored. */
+  /** Called for each response, after it was sent or its client disconnected. Errors that it throws are ignored. */
   readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
 }
 
-/** An event for {@link CommonOptions.onResponse}. */
+/** The argument of {@link CommonOptions.onResponse}. */
 export interface ResponseEvent extends BaseResponseEvent {
-  /** The path of the resource, as the interface description writes it; undefined if there is none. */
+  /** The path of the resource, as in the interface description; undefined if the request's path isn't a resource. */
   readonly resource: ResourcePath | undefined
-  /** The owner who asked; undefined if the token was not accepted. */
+  /** The owner that the token identifies; undefined if there is no valid token. */
   readonly owner: string | undefined
 }
 
@@ -90,7 +95,7 @@ export interface ResolvedOptions
   readonly findCaller: FindCaller
 }
 
-/** Whatever a body of this size holds, reading it fits V8's heap of 4 GiB, and every store can keep its plant. */
+/** Any body of this size can be parsed within V8's heap limit of 4 GiB, and every store can store its plant. */
 export const MAX_BODY_BYTES: number = 2 ** 26
 
 type NumericOptions = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
@@ -107,7 +112,7 @@ const OPTION_NAMES: readonly (keyof PlantStoreOptions)[] = [
   ...(Object.keys(DEFAULT_OPTIONS) as (keyof NumericOptions)[]),
 ]
 
-/** @throws TypeError that names the option and quotes what it got */
+/** @throws TypeError that names the invalid option and its value, but never a token */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   const provided = readOptions(options, OPTION_NAMES)
   const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...numericOptions } = provided
@@ -123,17 +128,17 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   }
 }
 
-/** The `onError` of a host that has none: otherwise a 500 would leave no trace. */
+/** Creates the default `onError`, so that an error 500 leaves a trace even if the host didn't set the option. */
 function createDefaultOnError(): ResolvedOptions['onError'] {
   let hasWarned = false
   return (error, { headers }) => {
     if (hasWarned) return
     hasWarned = true
     const message = isError(error) ? error.message : formatValue(error)
-    // An error of authenticate may quote the token.
+    // An error from `authenticate` can contain the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
     const redactedMessage = token === undefined ? message : message.replaceAll(token, '…')
-    const hint = 'createPlantStore has no onError, which is told of each failure'
+    const hint = 'set the option onError to get every such error'
     process.emitWarning(`A request failed: ${redactedMessage} (${hint})`, 'PlantStoreWarning')
   }
 }
@@ -144,14 +149,14 @@ function resolveFindCaller(
   timeoutMs: number,
 ): FindCaller {
   if (tokens !== undefined && authenticate !== undefined) {
-    throw new TypeError('options must have either tokens or authenticate, not both')
+    throw new TypeError('`tokens` and `authenticate` cannot be combined: set only one of them')
   }
   if (tokens === undefined) {
     const checkedAuthenticate = checkFunction('authenticate', authenticate)
-    if (checkedAuthenticate === undefined) throw new TypeError('options must have tokens or authenticate: who may ask?')
+    if (checkedAuthenticate === undefined) throw new TypeError('either `tokens` or `authenticate` is required')
     return createFindCaller(checkedAuthenticate, timeoutMs)
   }
-  // It may be a token, so the message has only its type.
+  // The value can be a token, so the message contains only its type.
   if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
   return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
 }
@@ -169,8 +174,7 @@ function checkStoreMethods(store: Store): Store {
 function checkBasePath(basePath: string): string {
   const isValid =
     typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && decodePercent(basePath) !== undefined
-  if (!isValid)
-    throw invalidOption('options.basePath', 'a path such as "/api/v1", without a slash at its end', basePath)
+  if (!isValid) throw invalidOption('options.basePath', 'a path such as "/api/v1", without a trailing slash', basePath)
   return basePath
 }
 

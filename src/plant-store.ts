@@ -24,8 +24,8 @@ import { StoreUnavailableError } from './plants/store.ts'
 import { performance } from './timers.ts'
 
 /**
- * Serves the requests for plants. It is a listener for `node:http`, `node:https` and the compatibility API of
- * `node:http2`, and a middleware: a path that the service does not have goes to `next`, or gets 404 if there is none.
+ * Handles requests to `/plants`. Works as a request listener of `node:http`, `node:https` and the compatibility API of
+ * `node:http2`, and as middleware. If the path isn't a resource, it calls `next`, or without `next` responds with 404.
  */
 export type PlantStore = (
   request: HostRequest,
@@ -33,29 +33,32 @@ export type PlantStore = (
   next?: () => void,
 ) => void
 
-/** What is known of a request by now. It is handed from step to step, in place of closures. */
+/** Per-request state, filled in step by step. Each step gets it as an argument, which is cheaper than a closure. */
 interface RequestContext extends QueuedRequest {
   readonly resource: Resource<ResourcePath> | undefined
-  /** By `performance.now()`; 0 if the host has no `onResponse`. */
+  /** When the request arrived, in terms of `performance.now()`; 0 if the host has no `onResponse`. */
   startedAt: number
   headers: HeaderFields | undefined
   owner: string | undefined
   operation: Operation | undefined
   result: HttpResponse | undefined
-  /** Whether the operation has started, which needs the whole request. */
+  /** Whether the operation has started. Requests that are aborted earlier aren't reported. */
   hasStarted: boolean
 }
 
 /**
- * Makes a service that keeps plants.
- * @throws TypeError if an option is wrong; it names the option and quotes what it got
+ * Creates a request listener that serves `/plants`: it authenticates requests, and creates, lists and deletes plants in
+ * a {@link Store}.
+ * @throws TypeError if an option is invalid; the message names the option and its value, but never a token
  *
  * @example
  * import { createServer } from 'node:http'
  * import { createPlantStore } from 'plant-store'
  *
- * const plants = createPlantStore({ tokens: { 'a-long-random-token': 'ada' }, onError: (error) => console.error(error) })
- *
+ * const plants = createPlantStore({
+ *   tokens: { 'a-long-random-token': 'ada' },
+ *   onError: (error) => console.error(error),
+ * })
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
@@ -72,7 +75,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 }
 
-/** Makes the service behind {@link createPlantStore}, for a caller that routes its requests. */
+/** Creates the request handler of {@link createPlantStore}, for callers that have already matched the path. */
 export function createService(
   options: ResolvedOptions,
 ): (request: IncomingMessage, response: ServerResponse, resource: Resource<ResourcePath> | undefined) => void {
@@ -88,21 +91,24 @@ export function createService(
   function warnAboutBodyParser(): void {
     if (hasWarned) return
     hasWarned = true
-    const hint = 'mount plant-store before the body parser, or keep the bytes in request.rawBody'
-    process.emitWarning(`A parser has read the body, and parsers round ids beyond 2^53: ${hint}`, 'PlantStoreWarning')
+    const hint = 'mount plant-store before the body parser, or keep the unparsed body in request.rawBody'
+    process.emitWarning(
+      `A body parser ran before plant-store. Parsers round ids beyond 2^53: ${hint}`,
+      'PlantStoreWarning',
+    )
   }
 
   const notFoundMessage = ERRORS.pathNotFound.message.replace('/plants', () => `${basePath}/plants`)
   const notFound = new HttpError('pathNotFound', notFoundMessage)
 
-  function startRequest(context: RequestContext): void {
+  function serve(context: RequestContext): void {
     if (onResponse !== undefined) context.startedAt = arrivedAt(context.response)
-    callSafely(serve, handleError, context)
+    callSafely(handleAndSend, handleError, context)
   }
 
-  const serve = (context: RequestContext): MaybePromise<void> => chain(handle(context), send, context)
+  const handleAndSend = (context: RequestContext): MaybePromise<void> => chain(handle(context), send, context)
 
-  /** The way of a request, from its path to its response; undefined if it goes on once the body is there. */
+  /** Returns the response, or undefined if there is no response yet: the body hasn't arrived, or the client is gone. */
   function handle(context: RequestContext): MaybePromise<HttpResponse | undefined> {
     const { request, resource } = context
     if (resource === undefined) return notFound
@@ -117,9 +123,9 @@ export function createService(
     context.owner = caller.owner
     context.operation = findOperation(context.resource!, context.request.method!, caller)
     const { access, hasBody } = context.operation
-    // The client disconnected while `authenticate` ran. What a parser has read by then can be a part of the body.
+    // The client disconnected while `authenticate` ran, so a body that a parser has read by then can be truncated.
     if (access === 'write' && isTruncated(context.request)) {
-      // plant-store/server rejects a malformed body, and closes its connection, when the body is read.
+      // plant-store/server rejects a malformed body, and closes the connection, only when the body is read.
       context.request.resume()
       return undefined
     }
@@ -163,7 +169,7 @@ export function createService(
     if (failure !== undefined) reportError(failure.error, context)
     if (onResponse === undefined) return
     const { request, owner, startedAt, hasStarted } = context
-    // A request that its client gave up before it was complete leaves no trace.
+    // The client aborted the request before it was complete: such requests aren't reported.
     if (!complete && !hasStarted && isTruncated(request)) return
     const { status, error } = context.result!
     const resource = context.resource?.path
@@ -172,13 +178,13 @@ export function createService(
   }
 
   function handleError(error: unknown, context: RequestContext): void {
-    // No owner is known: authenticate itself has failed.
+    // Without an owner, the error came from `authenticate`, before any call to the store.
     const httpError = toHttpError(error, context.owner !== undefined)
     const isServerError = httpError.status === 500 || httpError.status === 503
     if (isServerError) reportError(httpError.cause, context)
     callSafely(
       () => send(httpError, context),
-      // A middleware has replaced methods of the response, and those throw.
+      // Middleware replaced methods of the response, and they throw.
       (sendError) => {
         context.response.destroy()
         finish({ bytes: 0, complete: false, failure: isServerError ? undefined : { error: sendError } }, context)
@@ -191,33 +197,30 @@ export function createService(
   }
 
   return (request, response, resource) => {
-    const unset = undefined
-    runInOrder(
-      {
-        request,
-        response,
-        resource,
-        startedAt: 0,
-        headers: unset,
-        owner: unset,
-        operation: unset,
-        result: unset,
-        hasStarted: false,
-      },
-      startRequest,
-    )
+    const context: RequestContext = {
+      request,
+      response,
+      resource,
+      startedAt: 0,
+      headers: undefined,
+      owner: undefined,
+      operation: undefined,
+      result: undefined,
+      hasStarted: false,
+    }
+    runInOrder(context, serve)
   }
 }
 
-/** A host may have made up both, so this checks the least that tells them from others. */
+/** Tests and serverless adapters create these objects themselves, so their classes aren't checked. */
 function checkNodeObjects(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
-  const expected = 'the request and the response of node:http, which a framework has inside of its own'
-  const got = [request, response].map(formatValue).join(', ')
-  throw new TypeError(`plant-store needs ${expected}, not (${got}): see docs/frameworks.md`)
+  const received = [request, response].map(formatValue).join(', ')
+  const hint = 'pass the raw objects that your framework wraps, see docs/frameworks.md'
+  throw new TypeError(`plant-store must be called with a node:http request and response, not (${received}): ${hint}`)
 }
 
-/** The error that a client gets. An error of a host may carry a status too, which does not count. */
+/** Converts anything thrown into an error response. Only the service's own error classes can set the status. */
 function toHttpError(error: unknown, hasCalledStore: boolean): HttpError {
   if (error instanceof HttpError) return error
   if (!(error instanceof StoreUnavailableError)) return new HttpError('internalError', undefined, undefined, error)

@@ -4,41 +4,46 @@ import { nextTick, performance, setImmediate } from './timers.ts'
 type Task = () => void
 
 interface Queue {
-  /** How much time of a round its calls get. A call that has begun may take longer. */
+  /** How long the tasks of this queue can run in each event-loop tick. A task that takes longer isn't interrupted. */
   readonly budgetMs: number
-  /** The calls of this round, the oldest last. */
+  /** The tasks to run in the current tick, oldest last. */
   ready: Task[]
-  /** Those that came after, the oldest first. */
+  /** The tasks for a later tick, oldest first. */
   pending: Task[]
 }
 
 const urgentQueue: Queue = { budgetMs: 2, ready: [], pending: [] }
 const normalQueue: Queue = { budgetMs: 0.3, ready: [], pending: [] }
-/** After so much time, what the calls have left to promises and ticks runs, and counts as their time too. */
+/**
+ * How long a batch of tasks runs. After each batch, the promise and `nextTick` callbacks that its tasks queued run; their
+ * time counts toward the budget too.
+ */
 const BATCH_MS = 0.1
-/** The context of no request: calls of many share a round. */
+/** Tasks of many requests share a tick, so ticks don't run in the async context of any request. */
 const sharedContext = new AsyncResource('plant-store')
 const resolvedPromise = Promise.resolve()
 let isTickScheduled = false
-/** When the time of the urgent calls of this round is over; 0 before the first. */
+/** When the urgent budget of the current tick ends; 0 until `hasUrgentBudget` is called in the tick. */
 let urgentDeadline = 0
 
-/** Calls in a later round of the event loop. Each round gives such calls little time, and the urgent ones go first. */
+/** Runs a task in a later event-loop tick. Each tick spends little time on tasks, and runs urgent tasks first. */
 export function scheduleTask(task: Task, isUrgent = false): void {
   const queue = isUrgent ? urgentQueue : normalQueue
   queue.pending.push(task)
   scheduleTick()
 }
 
-/** Long work in steps: it yields after each. */
+/** A long computation that yields often, so that other work can run in between. */
 export type CooperativeTask<Result> = Generator<undefined, Result>
 
+/** Runs a cooperative task synchronously. */
 export function runToCompletion<Result>(task: CooperativeTask<Result>): Result {
   let step = task.next()
   while (step.done !== true) step = task.next()
   return step.value
 }
 
+/** Runs a cooperative task for a fraction of a millisecond in each event-loop tick. */
 export async function runInTicks<Result>(task: CooperativeTask<Result>): Promise<Result> {
   for (;;) {
     await waitForTick()
@@ -52,7 +57,7 @@ export async function runInTicks<Result>(task: CooperativeTask<Result>): Promise
 
 export const waitForTick = (): Promise<void> => new Promise((resolve) => scheduleTask(resolve))
 
-/** Whether this round still has time for an urgent call, so that it need not wait for a later one. */
+/** Whether urgent work can run immediately: the current tick has budget left, and no urgent task is waiting. */
 export function hasUrgentBudget(): boolean {
   scheduleTick()
   const now = performance.now()
@@ -66,19 +71,17 @@ function scheduleTick(): void {
   sharedContext.runInAsyncScope(setImmediate, undefined, runTick)
 }
 
-function runTick(): void {
+async function runTick(): Promise<void> {
   promotePending(urgentQueue)
   const urgentBudgetMs = urgentDeadline === 0 ? urgentQueue.budgetMs : urgentDeadline - performance.now()
-  // However long the other work of this round has taken.
-  runTasks(urgentQueue.ready, Math.max(urgentBudgetMs, normalQueue.budgetMs), () => {
-    runTasks(normalQueue.ready, normalQueue.budgetMs, () => {
-      // Not before: what came in this round may be of a connection that has had its turn in it.
-      promotePending(normalQueue)
-      urgentDeadline = 0
-      isTickScheduled = false
-      if (!isEmpty(urgentQueue) || !isEmpty(normalQueue)) scheduleTick()
-    })
-  })
+  // Urgent work that ran without waiting uses up the urgent budget too. Queued urgent tasks still get some time.
+  await runTasks(urgentQueue.ready, Math.max(urgentBudgetMs, normalQueue.budgetMs))
+  await runTasks(normalQueue.ready, normalQueue.budgetMs)
+  // Not earlier: a task that was added in this tick can belong to a connection that already had its turn in the tick.
+  promotePending(normalQueue)
+  urgentDeadline = 0
+  isTickScheduled = false
+  if (!isEmpty(urgentQueue) || !isEmpty(normalQueue)) scheduleTick()
 }
 
 const isEmpty = ({ ready, pending }: Queue): boolean => ready.length + pending.length === 0
@@ -89,22 +92,29 @@ function promotePending(queue: Queue): void {
   queue.pending = []
 }
 
-/** Makes calls that are due, at least one, for so long. */
-function runTasks(tasks: Task[], budgetMs: number, onDone: () => void): void {
-  if (tasks.length === 0) return onDone()
+/** Runs tasks until the time is up: at least one task, if there are any. */
+async function runTasks(tasks: Task[], budgetMs: number): Promise<void> {
   const deadline = performance.now() + budgetMs
-  function runBatch(): void {
-    const batchDeadline = performance.now() + BATCH_MS
-    try {
-      do tasks.pop()!()
-      while (tasks.length > 0 && performance.now() < batchDeadline)
-    } finally {
-      void resolvedPromise.then(() => nextTick(continueOrFinish))
-    }
+  while (tasks.length > 0) {
+    await runBatch(tasks)
+    if (performance.now() >= deadline) return
   }
-  function continueOrFinish(): void {
-    if (tasks.length > 0 && performance.now() < deadline) runBatch()
-    else onDone()
-  }
-  runBatch()
+}
+
+/**
+ * Runs tasks for {@link BATCH_MS}, and resolves after the promise and `nextTick` callbacks that they queued. The tasks
+ * run in a callback of their own, so that an error in one is an uncaught exception and doesn't reject this promise.
+ */
+function runBatch(tasks: Task[]): Promise<void> {
+  return new Promise((resolve) => {
+    nextTick(() => {
+      const deadline = performance.now() + BATCH_MS
+      try {
+        do tasks.pop()!()
+        while (tasks.length > 0 && performance.now() < deadline)
+      } finally {
+        void resolvedPromise.then(() => nextTick(resolve))
+      }
+    })
+  })
 }

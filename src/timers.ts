@@ -10,9 +10,9 @@ type ClearTimer = (timer: NodeJS.Timeout | undefined) => void
 type Schedule = (run: () => void) => unknown
 
 /**
- * Binds a function of Node before a test can fake it. Fake timers replace the globals (Jest, Vitest), the members of
- * `node:timers` (node:test), or both and `performance.now` (sinon). They can drop a callback, and a queue that waits for
- * that callback would never run again.
+ * Binds one of Node's functions before a test can replace it with a fake. Fake timers replace the globals (Jest,
+ * Vitest), the members of `node:timers` (node:test), or both and `performance.now` (sinon). If they dropped a callback
+ * of the service, the queue that waits for the callback would stall.
  */
 function bindNative<Owner, Name extends keyof Owner & string>(
   owner: Owner,

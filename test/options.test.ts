@@ -12,9 +12,9 @@ import { withPollutedPrototype } from './support/prototype-pollution.ts'
 const tokens = { secret: 'ada' }
 const store = memoryStore()
 
-const tokenRule = 'must be letters, digits and -._~+/, then any "="'
+const tokenRule = 'must consist of letters, digits and -._~+/, with "=" only at its end'
 const ownerRule = 'options.tokens: a token must have an owner: a non-empty string of well-formed Unicode without U+0000'
-const pathRule = 'options.basePath must be a path such as "/api/v1", without a slash at its end, not'
+const pathRule = 'options.basePath must be a path such as "/api/v1", without a trailing slash, not'
 
 type Row = readonly [options: unknown, message: string]
 
@@ -34,8 +34,8 @@ const INVALID_OPTIONS: readonly Row[] = [
   [undefined, 'options must be an object, not undefined'],
   ['secret', "options must be an object, not 'secret'"],
   [{ tokens, maxBodybytes: 1 }, 'unknown option "maxBodybytes"'],
-  [{}, 'options must have tokens or authenticate: who may ask?'],
-  [{ tokens, authenticate: () => 'ada' }, 'options must have either tokens or authenticate, not both'],
+  [{}, 'either `tokens` or `authenticate` is required'],
+  [{ tokens, authenticate: () => 'ada' }, '`tokens` and `authenticate` cannot be combined: set only one of them'],
   [{ authenticate: 'ada' }, "options.authenticate must be a function, not 'ada'"],
   [{ tokens: 'secret' }, 'options.tokens must be an object or a Map, not of type string'],
   [{ tokens: null }, 'options.tokens must be an object or a Map, not of type object'],

@@ -53,7 +53,7 @@ for (const basePath of ['', '/api/v1', '/$&']) {
   test(`says where the plants are with the basePath "${basePath}"`, async (t) => {
     const server = await servePlants(t, { basePath })
     const { status, body } = await sendRequest(server, { method: 'GET', path: `${basePath}/plants/`, fields: [] })
-    const message = `There is nothing at this path. The plants are at ${basePath}/plants.`
+    const message = `There is no resource at this path. The plants are at ${basePath}/plants.`
     assert.deepEqual([status, body], [404, JSON.stringify({ error: 40400, message })])
   })
 }
@@ -71,15 +71,15 @@ test('refuses methods that are named like members of every object', async (t) =>
 const untypedService = createService() as unknown as (...args: unknown[]) => undefined
 
 suite('what is not of node:http is refused: it says what it got, what it needs, and where that is shown', () => {
-  const needed = 'the request and the response of node:http, which a framework has inside of its own'
   for (const [name, got, ask] of [
     ['nothing', /undefined, undefined/, () => new Promise(() => untypedService())],
     ['a Request', /\[?Request.*, undefined/, () => new Promise(() => untypedService(new Request('http://a/plants')))],
     ['what Koa has', /\[Object\], \[Function.*\]/, requestKoa],
     ['what Fastify has', /\[Request\], \[Reply\]/, requestFastify],
   ] as const) {
+    const hint = 'pass the raw objects that your framework wraps, see docs/frameworks\\.md'
     const message = new RegExp(
-      `^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/frameworks\\.md$`,
+      `^plant-store must be called with a node:http request and response, not \\(.*${got.source}.*\\): ${hint}$`,
     )
     test(name, () => assert.rejects(ask, { name: 'TypeError', message }))
   }

@@ -128,7 +128,13 @@ suite('the start', () => {
 
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
     test(`ends with status 2 and one line on Node ${version}`, () =>
-      assertExits(2, `Node 20.19 or later is needed, and this is Node ${version}`, {}, [], createVersionFlags(version)))
+      assertExits(
+        2,
+        `Node 20.19 or later is required, but this is Node ${version}`,
+        {},
+        [],
+        createVersionFlags(version),
+      ))
   }
 
   for (const [signal, args, status, stdout] of [

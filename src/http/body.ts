@@ -18,7 +18,11 @@ export const EMPTY_BODY: Buffer = Buffer.alloc(0)
 
 const resolvedPromise = Promise.resolve()
 
-/** Counts bytes as they come; believes a Content-Length only if it is too much. Goes on in its own async context. */
+/**
+ * Reads a body, and calls `onBody` with it, or with an error, in the async context of the caller. Doesn't call `onBody`
+ * if the client aborts the request. Counts the bytes as they arrive: a Content-Length is trusted only if it is too
+ * large.
+ */
 export function readBody(
   request: IncomingMessage,
   contentLength: number,
@@ -26,21 +30,25 @@ export function readBody(
   onBody: (body: Uint8Array | HttpError) => void,
 ): void {
   if (contentLength > maxBytes) return onBody(createBodyTooLargeError(maxBytes))
-  if (!isUnread(request)) return readNowOrCollect(false)
-  // Node parses the rest of a packet before it runs microtasks. Reading what is buffered by then is cheaper than events.
-  // A promise isn't replaced by fake timers, unlike `process.nextTick` and `queueMicrotask`.
-  void resolvedPromise.then(() => readNowOrCollect(request.complete && request.readableFlowing === null))
+  if (isUnread(request)) {
+    // Node parses the rest of the packet before it runs microtasks. If the body is complete by then, reading the buffer
+    // is cheaper than handling events. Fake timers replace `process.nextTick` and `queueMicrotask`, but not promises.
+    void resolvedPromise.then(() => readOrCollect(request.complete && request.readableFlowing === null))
+  } else {
+    readOrCollect(false)
+  }
 
-  /** @param isBuffered whether all of it has arrived, and nobody else reads it */
-  function readNowOrCollect(isBuffered: boolean): void {
-    if (!isBuffered && !request.destroyed && !request.readableEnded) return collectBody(request, maxBytes, onBody)
+  /** @param isBuffered whether the whole body is in the request's buffer, and only the service reads it */
+  function readOrCollect(isBuffered: boolean): void {
+    const hasEnded = isBuffered || request.destroyed || request.readableEnded
+    if (!hasEnded) return collectBody(request, maxBytes, onBody)
     if (isTruncated(request)) return
-    const body = readBufferedBody(request)
+    const body = readBuffer(request)
     onBody(body.length > maxBytes ? createBodyTooLargeError(maxBytes) : body)
   }
 }
 
-/** Whether this is a request of HTTP/1, of Node itself, that nobody else reads or waits to be read. */
+/** Whether this is an incomplete HTTP/1 request from Node itself, and nobody reads its body or listens for `resume`. */
 function isUnread(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
   const isNodeRequest = complete === false && streamOf(request) === undefined
@@ -48,25 +56,26 @@ function isUnread(request: IncomingMessage): boolean {
 }
 
 function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: Uint8Array | HttpError) => void): void {
-  // The events come in the context of whatever else the connection does.
+  // Node emits the events in the async context of the connection, not of the request.
   const context = new AsyncResource('plant-store')
   let body: Buffer = EMPTY_BODY
   let length = 0
   let timer: NodeJS.Timeout | undefined
 
   function onData(data: Buffer | string): void {
-    // A request that a test builds from strings emits them as they are.
+    // A request that a test creates from strings emits strings.
     const chunk = typeof data === 'string' ? Buffer.from(data) : data
     const offset = length
     length += chunk.length
     if (length > maxBytes) return reject(createBodyTooLargeError(maxBytes))
-    // The first chunk, mostly the only one, is not copied, unless it would keep a larger piece of memory alive.
+    // The first chunk is usually the only one. Copy it only if it's a view of a larger buffer, which it would keep
+    // alive.
     if (offset === 0 && chunk.buffer.byteLength <= maxBytes) {
       body = chunk
       return
     }
     if (length > body.length) {
-      // The chunks are not kept: one of a single byte costs hundreds.
+      // Copy the chunks instead of keeping them: a chunk of one byte takes hundreds of bytes of memory.
       const newBody = Buffer.allocUnsafeSlow(Math.min(2 * length, maxBytes))
       newBody.set(body)
       body = newBody
@@ -74,7 +83,7 @@ function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: 
     body.set(chunk, offset)
   }
   function onEnd(): void {
-    // Node would, by a slower way.
+    // Faster than letting Node remove it.
     request.off('data', onData)
     clearTimeout(timer)
     if (isTruncated(request)) return
@@ -87,18 +96,19 @@ function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: 
     context.runInAsyncScope(onBody, undefined, error)
   }
   request.on('data', onData).on('end', onEnd)
-  // Node emits `end` for streams that were reset too, so no timer outlives its stream.
+  // Node emits `end` even for a stream that was reset, so the timer never outlives the stream.
   if (streamOf(request) !== undefined) {
     timer = setTimeout(reject, HTTP2_BODY_TIMEOUT_MS, HTTP_ERRORS.requestTimeout)
   }
-  // Otherwise a lost client would end the process, if the request is one that a host has made up.
+  // A request that the host created can emit `error` when the client disconnects. Without a listener, that would crash the
+  // process.
   request.on('error', () => undefined)
-  // A host may have paused it while it looked at the header.
+  // The host can have paused the request before it called the service.
   request.resume()
 }
 
-/** Reads a body that is there: in full, or all that Node will emit for a client that has gone. */
-function readBufferedBody(request: IncomingMessage): Buffer {
+/** Reads the request's buffer: the whole body, or all that Node received before the client disconnected. */
+function readBuffer(request: IncomingMessage): Buffer {
   const firstChunk = (request.read() as Buffer | null) ?? EMPTY_BODY
   const otherChunks: Buffer[] = []
   for (let chunk; (chunk = request.read() as Buffer | null) !== null;) otherChunks.push(chunk)
@@ -106,9 +116,9 @@ function readBufferedBody(request: IncomingMessage): Buffer {
 }
 
 /**
- * Undefined if nothing was read yet.
- * @param onParsedObject called if a parser left an object only
- * @throws HttpError 41300; TypeError if what a host's parser left is not exact
+ * Returns the body if a parser of the host has read it, or undefined if nothing has been read yet.
+ * @param onParsedObject called if only a parsed object is left of the body
+ * @throws HttpError 41300 if the body is too large; TypeError if the parser lost the exact body
  */
 export function readParsedBody(
   request: IncomingMessage,
@@ -126,27 +136,30 @@ export function readParsedBody(
     bytes = encodeObject(body, maxBytes)
   }
   if (bytes === undefined) {
-    throw new TypeError('The body was read before the service saw it: mount plant-store before the body parser')
+    const hint = 'mount plant-store before the body parser, or keep the unparsed body in request.rawBody'
+    throw new TypeError(`The body was already read: ${hint}`)
   }
   if (bytes.length > maxBytes) throw createBodyTooLargeError(maxBytes)
   return bytes
 }
 
 function toBytes(body: unknown): Uint8Array | undefined {
-  // `instanceof` fails for bytes of another realm, such as the one that Jest runs tests for browsers in.
+  // `instanceof` fails for arrays of another realm, such as Jest's jsdom environment.
   if (isUint8Array(body)) return body
   return typeof body === 'string' ? Buffer.from(body) : undefined
 }
 
-/** Encodes a parsed object as JSON. Undefined if its id is a double that may be rounded, as doubles beyond 2^53 are. */
+/**
+ * Encodes a parsed object as JSON. Returns undefined if its id is a double beyond 2^53, which can have been rounded.
+ */
 function encodeObject(body: object, maxBytes: number): Uint8Array | undefined {
-  // The copy asks each getter once, so what is checked is what is taken.
+  // The copy calls each getter only once, so that the value that is checked is the value that is used.
   const members = { ...(body as { readonly id?: unknown }) }
   const isExact = Number.isSafeInteger(members.id) || typeof members.id === 'bigint'
   return isExact ? Buffer.from(writeJson(members, maxBytes)) : undefined
 }
 
-/** Writes JSON text, and stops once it is longer or deeper than a body may be. JSON.stringify would ask `toJSON`. */
+/** Like JSON.stringify, but doesn't call `toJSON`, and stops when the text exceeds the limits on size or nesting. */
 function writeJson(root: object, maxBytes: number): string {
   let text = ''
   let isLimitExceeded = false
@@ -177,7 +190,7 @@ function writeJson(root: object, maxBytes: number): string {
   return text
 }
 
-/** Whether the request has a body that has not arrived in full. */
+/** Whether the request has a body that hasn't completely arrived yet. */
 export function isBodyPending(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
   // A request that a test or a serverless adapter creates either lacks this member or never updates it.
@@ -189,6 +202,7 @@ export function isBodyPending(request: IncomingMessage): boolean {
   return Number(headerValuesOf(rawHeaders, 'content-length')[0] ?? 0) > request.readableLength
 }
 
+/** Discards the rest of a body. Calls `done` when the body ends, the client disconnects, or 2 s have passed. */
 export function discardBody(request: IncomingMessage, done: () => void): void {
   const stream = streamOf(request)
   let length = 0
@@ -198,7 +212,7 @@ export function discardBody(request: IncomingMessage, done: () => void): void {
     length += chunk.length
     if (length <= MAX_DISCARD_BYTES) return
     if (stream?.writableFinished === true) return finish()
-    // Closed now, the connection or the stream would be reset before a fast client has read its response.
+    // Closing the connection or stream now would reset it before the client can read the response.
     request.pause()
   }
   function finish(): void {

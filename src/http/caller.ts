@@ -6,16 +6,18 @@ import { B64TOKEN } from './bearer.ts'
 import { HttpError } from './errors.ts'
 import type { HostRequest } from './transport.ts'
 
-/** What a caller may do with the plants of its owner: `read` lists them, `write` also creates and deletes. */
+/** The access level of a token: `read` can list plants, `write` can also create and delete them. */
 export type Access = 'read' | 'write'
 
-/** The owner that a token stands for, who may write; or an owner with an access, and nothing else. */
+/**
+ * The owner that a token identifies, with `write` access; or an object with exactly the members `owner` and `access`.
+ */
 export type TokenHolder =
   | string
   | {
-      /** Whose plants it has access to: not empty, any well-formed Unicode text without U+0000. */
+      /** The owner of the plants: a non-empty string of well-formed Unicode without U+0000. */
       readonly owner: string
-      /** What the token may do. */
+      /** The access level of the token. */
       readonly access: Access
     }
 
@@ -24,17 +26,18 @@ export type Caller = Exclude<TokenHolder, string>
 export type FindCaller = (token: string, request: HostRequest) => MaybePromise<Caller | undefined>
 
 /**
- * Finds the owner of a bearer token. Returns the owner, or `{ owner, access }`; or `null` or `undefined` to refuse the
- * token. The client gets 503 (error 50300) if it takes longer than `storeTimeoutMs` or throws a
- * {@link StoreUnavailableError}, and 500 if it throws another error or returns anything else.
- * @param token as the client sent it: only its characters are checked (RFC 6750 section 2.1)
+ * Checks a bearer token. Returns its owner, or `{ owner, access }`; or `null` or `undefined` to reject the token; or a
+ * promise for one of these. The client gets error 50300 if the function takes longer than `storeTimeoutMs` or throws a
+ * {@link StoreUnavailableError}, and error 50000 if it throws or returns anything else.
+ * @param token the token that the client sent; the service has checked only its syntax (RFC 6750 section 2.1)
+ * @param request the request that contains the token
  */
 export type Authenticate = (token: string, request: HostRequest) => MaybePromise<TokenHolder | null | undefined>
 
 export function createFindCaller(authenticate: Authenticate, timeoutMs: number): FindCaller {
   return (token, request) => {
     const result = withDeadline(authenticate(token, request), timeoutMs, () => {
-      const cause = new Error(`authenticate did not answer within ${timeoutMs} ms`)
+      const cause = new Error(`authenticate did not settle within ${timeoutMs} ms`)
       return new HttpError('storeUnavailable', undefined, undefined, cause)
     })
     return chain(result, (holder) => {
@@ -43,10 +46,14 @@ export function createFindCaller(authenticate: Authenticate, timeoutMs: number):
   }
 }
 
-/** @throws TypeError that begins with `complaint` if this is no holder of a token; names no other member: it may be one */
+/**
+ * Validates a token holder.
+ * @throws TypeError if the holder is invalid. The message begins with `messagePrefix`, and omits the names of unknown
+ * members, which can be tokens.
+ */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const isRecord = isObject(holder)
-  // An access that the holder doesn't have itself could come from a polluted `Object.prototype`.
+  // Only own members count: an inherited `access` could come from a polluted `Object.prototype`.
   const owner = isRecord ? getOwnProperty(holder, 'owner') : holder
   const access = isRecord ? getOwnProperty(holder, 'access') : 'write'
   if (!isValidText(owner) || owner === '')
@@ -65,7 +72,11 @@ const getOwnProperty = (holder: object, name: keyof Caller): unknown =>
 
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
-/** By the digests of the tokens: neither a heap dump nor the time of a look-up betrays one. @throws TypeError */
+/**
+ * Creates a function that looks up callers by the digest of their token, so that neither a heap dump nor the duration
+ * of a lookup reveals a token.
+ * @throws TypeError if a token or its holder is invalid
+ */
 export function createTokenTable(
   tokens: Iterable<readonly [string, TokenHolder]>,
 ): (token: string) => Caller | undefined {
@@ -73,14 +84,15 @@ export function createTokenTable(
   for (const [token, holder] of tokens) {
     const caller = toCaller(holder, 'options.tokens: a token must have')
     const messagePrefix = `options.tokens: the token of ${formatValue(caller.owner)} must`
-    if (!TOKEN.test(token)) throw new TypeError(`${messagePrefix} be letters, digits and -._~+/, then any "="`)
+    if (!TOKEN.test(token))
+      throw new TypeError(`${messagePrefix} consist of letters, digits and -._~+/, with "=" only at its end`)
     if (UNSET_TOKENS.includes(token)) throw new TypeError(`${messagePrefix} not be "${token}"`)
     callers.set(digestToken(token), caller)
   }
   return (token) => callers.get(digestToken(token))
 }
 
-/** An unset variable becomes one of these texts in a template. */
+/** The strings that an unset variable becomes in a template literal or as an object key. */
 export const UNSET_TOKENS: readonly string[] = ['undefined', 'null']
 
 export const digestToken = (token: string): string => hash('sha256', token, 'binary')

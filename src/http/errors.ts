@@ -1,10 +1,10 @@
 import { readMember } from '../option-checks.ts'
 import { encodeUtf8 } from '../plants/text.ts'
 
-/** The `error` member of the body of an error. Its first three digits are the status. */
+/** The `error` member of an error response. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 
-/** Every error of the service. One that is made may get a message that is more exact. */
+/** All errors, with their default messages. Responses can have a more specific message. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.' },
   invalidJson: { error: 40001, message: 'The body is not JSON.' },
@@ -13,54 +13,60 @@ export const ERRORS = {
   invalidQuery: { error: 40004, message: 'The query is invalid.' },
   missingToken: {
     error: 40100,
-    message: 'A bearer token is needed: send "Authorization: Bearer <token>".',
+    message: 'A bearer token is required: send "Authorization: Bearer <token>".',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store"'],
   },
   invalidToken: {
     error: 40101,
-    message: 'The bearer token is malformed or not known here.',
+    message: 'The bearer token is invalid.',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="invalid_token"'],
   },
   readOnlyToken: {
     error: 40300,
-    message: 'This bearer token may only read.',
+    message: 'This bearer token is read-only.',
     headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'],
   },
-  pathNotFound: { error: 40400, message: 'There is nothing at this path. The plants are at /plants.' },
+  pathNotFound: { error: 40400, message: 'There is no resource at this path. The plants are at /plants.' },
   plantNotFound: { error: 40401, message: 'You have no plant with this id.' },
-  methodNotAllowed: { error: 40500, message: 'The resource does not have this method; Allow lists those it has.' },
+  methodNotAllowed: {
+    error: 40500,
+    message: 'The resource does not support this method. The Allow header lists the supported methods.',
+  },
   requestTimeout: { error: 40800, message: 'The request did not arrive in time.' },
-  idTaken: { error: 40900, message: 'You already have a plant with this id; it stays as it was.' },
-  bodyTooLarge: { error: 41300, message: 'The body is larger than this service takes.' },
+  idTaken: { error: 40900, message: 'You already have a plant with this id. It was not changed.' },
+  bodyTooLarge: { error: 41300, message: 'The body is too large.' },
   unsupportedContentType: {
     error: 41500,
-    message: 'The body must be sent with one "Content-Type: application/json", in UTF-8.',
+    message: 'The Content-Type must be application/json, in UTF-8.',
     headers: ['Accept', 'application/json'],
   },
   unsupportedContentEncoding: {
     error: 41501,
-    message: 'The body must be sent without a Content-Encoding.',
+    message: 'Content-Encoding is not supported. Send the body uncompressed.',
     headers: ['Accept-Encoding', 'identity'],
   },
-  expectationFailed: { error: 41700, message: 'The only expectation that is met here is 100-continue.' },
-  headersTooLarge: { error: 43100, message: 'The request has too many header fields, or too large ones.' },
-  internalError: { error: 50000, message: 'Something went wrong in the service.' },
-  unsupportedTransferCoding: { error: 50100, message: 'The only transfer coding that is understood here is chunked.' },
+  expectationFailed: { error: 41700, message: 'The only supported expectation is 100-continue.' },
+  headersTooLarge: { error: 43100, message: 'The request has too many header fields, or they are too large.' },
+  internalError: { error: 50000, message: 'An internal error occurred.' },
+  unsupportedTransferCoding: { error: 50100, message: 'The only supported transfer coding is chunked.' },
   storeUnavailable: {
     error: 50300,
-    message: 'The plants are out of reach at the moment; try again.',
+    message: 'The store is temporarily unavailable. The request had no effect; try again.',
     headers: ['Retry-After', '1'],
   },
   outcomeUnknown: {
     error: 50301,
-    message: 'The store did not answer in time; whether the request was carried out is unknown.',
+    message: 'The store failed or did not respond in time. It is unknown whether the request took effect.',
     headers: ['Retry-After', '1'],
   },
 } as const
 
 export type ErrorName = keyof typeof ERRORS
 
-/** A response that may be thrown; all else that is thrown is `unexpected`. It is no `Error`, which would take a stack. */
+/**
+ * An error response that can be thrown. Anything else that is thrown results in `internalError`. This class doesn't
+ * extend `Error`, because capturing a stack trace is slow.
+ */
 export class HttpError {
   readonly error: ErrorCode
   readonly status: number
@@ -69,10 +75,10 @@ export class HttpError {
   readonly contentType = undefined
   readonly allowsCaching = false
   readonly body: string
-  /** The error for `onError` of the host, if the fault is not the client's. */
+  /** The error that the host's `onError` gets; undefined if the client caused the error. */
   readonly cause: unknown
 
-  /** @param message says more exactly what is wrong; never holds anything that the client sent */
+  /** @param message replaces the default message; must not contain anything that the client sent */
   constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
     const definition: { error: ErrorCode; message: string; headers?: readonly string[] } = ERRORS[name]
     this.error = definition.error

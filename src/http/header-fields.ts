@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 
-/** A character of a token, such as the name of a field (RFC 9110 section 5.6.2). */
+/** A character of a token, such as a field name (RFC 9110 section 5.6.2). */
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
 export interface HeaderFields {
-  /** The last of so many fields; empty if there is none. */
+  /** The value of the last Authorization field; empty if there is no such field. */
   readonly authorization: string
   readonly authorizationCount: number
   readonly contentType: string | undefined
@@ -14,10 +14,13 @@ export interface HeaderFields {
   readonly contentLength: number
 }
 
-/** From 1,000 on, some versions of Node drop some silently, such as a second Authorization. */
+/** With 1,000 fields or more, some Node versions silently drop fields, such as a second Authorization. */
 export const hasTooManyFields = (rawHeaders: readonly string[]): boolean => rawHeaders.length >= 2 * 1000
 
-/** An adapter may give a request no `rawHeaders`, or empty ones; of `headers`, most sent twice look like one. */
+/**
+ * Returns the raw headers: name, value, name, value… Serverless adapters can create requests without `rawHeaders`.
+ * Their `headers` are a substitute, although most repeated fields look like a single field there.
+ */
 export function rawHeadersOf(
   request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,
 ): readonly string[] {
@@ -28,7 +31,10 @@ export function rawHeadersOf(
 
 const EMPTY_VALUES: string[] = []
 
-/** The values of the fields of a name. `req.headers` takes longer: Node 26 makes it of all fields once it is read. */
+/**
+ * Returns all values of a field, whose name must be lowercase. Faster than `req.headers`, which Node 26 creates from
+ * all fields on first access.
+ */
 export function headerValuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
   let values = EMPTY_VALUES
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -40,7 +46,11 @@ export function headerValuesOf(rawHeaders: readonly string[], name: string): rea
   return values
 }
 
-/** In one pass. `req.headers` would hide what was given twice. @throws HttpError 43100, 50100, or 40000 */
+/**
+ * Reads all fields that the service needs in one pass. Doesn't use `req.headers`, which hides repeated fields.
+ * @throws HttpError 43100 for too many fields, 50100 for a transfer coding other than chunked, 40000 for a repeated
+ * Host or Content-Type
+ */
 export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.headersTooLarge
 
@@ -56,7 +66,7 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!
     const value = rawHeaders[i + 1]!
-    // The length of a name rules out nearly all other fields, and costs nothing.
+    // Comparing the length first is cheap, and rules out nearly all other fields.
     switch (name.length) {
       case 4:
         if (name.toLowerCase() === 'host') hostCount++
@@ -91,10 +101,12 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   return { authorization, authorizationCount, contentType, contentEncoding, contentLength }
 }
 
-/** RFC 9112 section 3.2. It is not empty, as an http URI has a host (RFC 9110 section 4.2.1). */
+/** RFC 9112 section 3.2. An http URI must have a host, so the value can't be empty (RFC 9110 section 4.2.1). */
 const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i
 
-/** RFC 3986 section 3.2.2, with a zone ID as in RFC 6874 (`%25eth0`), or as Node's client sends it (`%eth0`). */
+/**
+ * RFC 3986 section 3.2.2, with a zone ID as in RFC 6874 (`%25eth0`), or in the form that Node's client sends (`%eth0`).
+ */
 const IP_LITERAL_HOST =
   /^\[(?:(?<address>[0-9a-f:.]+)(?:%(?:[\w.~-]|%[0-9a-f]{2})+)?|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/i
 

@@ -2,10 +2,13 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { toInt64 } from '../plants/int64.ts'
 import { HttpError } from './errors.ts'
 
-/** A number is a `bigint` if its exact value is whole and in int64 (`42`, `1.0`, `1e3`, `-0`), else rounded. */
+/**
+ * A parsed JSON value. A number whose exact value is an int64 (`42`, `1.0`, `1e3`, `-0`) is a `bigint`, others are
+ * doubles.
+ */
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject
 
-/** A JSON object: every member as it was written, in order, those that repeat a name included. */
+/** A JSON object with all its members in their original order, including members with repeated names. */
 export class JsonObject {
   readonly first: JsonMember | undefined
 
@@ -14,19 +17,23 @@ export class JsonObject {
   }
 }
 
-/** A member of a {@link JsonObject}. They are linked, as an array of a few takes longer to make. */
+/** A member of a {@link JsonObject}. Members are a linked list, which is faster to create than a small array. */
 export interface JsonMember {
   readonly name: string
   readonly value: JsonValue
   readonly next: JsonMember | undefined
 }
 
-/** JSON.parse, but skips a BOM and takes at most 64 levels. Strings may keep the body alive. @throws HttpError 40001 */
+/**
+ * Parses JSON text of at most 64 levels, and skips a BOM. Strings in the result can keep the memory of the whole body
+ * alive.
+ * @throws HttpError 40001 if the body isn't JSON, isn't UTF-8, or is nested too deeply
+ */
 export const parseJson = (bytes: Uint8Array): JsonValue => new JsonParser(bytes).readText()
 
 export const MAX_DEPTH = 64
 
-/** Stands for the byte after the last. */
+/** Returned in place of a byte at the end of the body. */
 const END_OF_INPUT = -1
 const [TAB, LINE_FEED, CARRIAGE_RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20] as const
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d] as const
@@ -35,13 +42,13 @@ const [PLUS, MINUS, DECIMAL_POINT, ZERO, NINE, UPPER_E] = [0x2b, 0x2d, 0x2e, 0x3
 const [LOWER_A, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = [0x61, 0x65, 0x66, 0x6e, 0x74, 0x75] as const
 const ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'))
 
-/** One class in one file: V8 makes faster code of it than of one that calls into other modules. */
+/** The whole parser is one class in one module, because V8 optimizes it better than calls across modules. */
 class JsonParser {
   readonly #bytes: Buffer
-  /** The same bytes, one character for each, to cut strings out of. */
+  /** The body with one character per byte, to slice strings from. */
   readonly #latin1: string
   #pos = 0
-  /** Whether all strings so far are ASCII; everything outside of strings has to be. */
+  /** Whether all strings so far are ASCII. Outside of strings, JSON is always ASCII. */
   #isAscii = true
 
   constructor(bytes: Uint8Array) {
@@ -102,7 +109,7 @@ class JsonParser {
     return items
   }
 
-  /** Steps over the bracket that opens a level. Without a limit many of them would overflow the stack. */
+  /** Skips an opening bracket. The depth is limited because deep nesting would overflow the stack. */
   #enter(depth: number): void {
     if (depth > MAX_DEPTH) throw this.#createExpectedError(`at most ${MAX_DEPTH} levels`, 'is nested too deeply')
     this.#pos++
@@ -128,11 +135,14 @@ class JsonParser {
     const end = this.#pos++
     if (bits >= 0x80) this.#isAscii = false
     const text = bits < 0x80 ? this.#latin1.slice(start, end) : this.#bytes.toString('utf8', start, end)
-    // Once for the whole string, which may have an escape behind every character.
+    // Unescaping the whole string in one call is fast even if every character is escaped.
     return isEscaped ? (JSON.parse(`"${text}"`) as string) : text
   }
 
-  /** Steps over what comes before the next escape, or else before the closing quote; returns the bits of all bytes. */
+  /**
+   * Skips to the next backslash or the closing quote. Returns the bitwise OR of all bytes, to tell whether they are
+   * ASCII.
+   */
   #skipUnescaped(): number {
     const bytes = this.#bytes
     const { length } = bytes
@@ -172,7 +182,7 @@ class JsonParser {
     else value = this.#readDigits(isNegative ? 'a digit' : 'a value')
     const next = this.#peekByte()
     if (next === DECIMAL_POINT || next === LOWER_E || next === UPPER_E) return this.#readDecimal(start)
-    // Up to here a double is exact, and a bigint is made of it faster than of text.
+    // Up to 15 digits, doubles are exact, and converting a double to a bigint is faster than parsing text.
     if (this.#pos - first <= 15) return BigInt(isNegative ? -value : value)
     const literal = this.#latin1.slice(start, this.#pos)
     return toInt64(literal) ?? Number(literal)
@@ -195,15 +205,15 @@ class JsonParser {
     }
     const literal = this.#latin1.slice(start, this.#pos)
     const rounded = Number(literal)
-    // No whole number is rounded to a fraction, and none in the int64 range beyond it.
+    // Rounding never turns an integer into a fraction, nor an int64 into a number beyond 2^63.
     if (!Number.isInteger(rounded) || Math.abs(rounded) > 2 ** 63) return rounded
-    // No two numbers of 15 digits have the same double, unless it is 0.
+    // Numbers of up to 15 digits have distinct doubles, unless they are rounded to 0. So `rounded` is exact here.
     if (literal.length <= 16 && rounded !== 0 && Math.abs(rounded) < 1e15) return BigInt(rounded)
     const fraction = this.#latin1.slice(point + 1, end)
     return toScaledInt64(this.#latin1.slice(start, point) + fraction, exponent - fraction.length) ?? rounded
   }
 
-  /** Reads one digit or more. Their value is exact up to 15 digits, and Infinity beyond 309. */
+  /** Reads one or more digits. Their value is exact up to 15 digits, and can be Infinity from 309 digits on. */
   #readDigits(expected: string): number {
     const bytes = this.#bytes
     const start = this.#pos
@@ -227,7 +237,7 @@ class JsonParser {
     return true
   }
 
-  /** Steps over white space, to the byte that is returned. */
+  /** Skips white space, and returns the next byte without consuming it. */
   #peekToken(): number {
     let byte = this.#peekByte()
     while (byte <= SPACE && (byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB)) {
@@ -237,7 +247,7 @@ class JsonParser {
     return byte
   }
 
-  /** The byte that comes next. A read beyond the end would make V8 run slower code from then on. */
+  /** Returns the next byte without consuming it. Checks the bounds, because out-of-bounds reads make V8 deoptimize. */
   #peekByte(): number {
     return this.#pos < this.#bytes.length ? Number(this.#bytes[this.#pos]) : END_OF_INPUT
   }
@@ -253,13 +263,16 @@ function isHexDigit(byte: number): boolean {
   return (byte >= ZERO && byte <= NINE) || (lower >= LOWER_A && lower <= LOWER_F)
 }
 
-/** The digits times 10^scale, of a literal below 10^309, in linear time; undefined if that is not whole or not int64. */
+/**
+ * Returns the digits times 10^scale, or undefined if the result isn't an int64. The literal has to be below 10^309.
+ * Takes time linear in the number of digits.
+ */
 function toScaledInt64(digits: string, scale: number): bigint | undefined {
   const sign = digits.startsWith('-') ? '-' : ''
   let start = sign.length
   while (digits.charCodeAt(start) === ZERO) start++
   if (start === digits.length) return 0n
-  // A loop, since /0+$/ takes time quadratic in the length of a run of zeros.
+  // A loop instead of /0+$/, which takes quadratic time for long runs of zeros.
   let end = digits.length
   while (digits.charCodeAt(end - 1) === ZERO) end--
   const zeroCount = digits.length - end + scale
@@ -280,7 +293,7 @@ function findInvalidUtf8(bytes: Buffer): number {
   const reencoded = Buffer.from(bytes.toString())
   let offset = 0
   while (bytes[offset] === reencoded[offset]) offset++
-  // U+FFFD may begin with the same bytes as the sequence that it replaced.
+  // Back up to the start of the character: U+FFFD can share its first bytes with the invalid sequence.
   while ((Number(reencoded[offset]) & 0xc0) === 0x80) offset--
   return offset
 }

@@ -5,12 +5,15 @@ import { HttpError } from './errors.ts'
 import { describeInvalidInteger } from './invalid-integer.ts'
 import { decodePercent } from './percent-encoding.ts'
 
-/** How long the name of a parameter can be, without escapes and with them. */
+/** The shortest parameter name without escapes, and the longest with all characters escaped. */
 const MIN_NAME_LENGTH = 'limit'.length
 const MAX_NAME_LENGTH = 3 * 'include'.length
 const [AMPERSAND, EQUALS] = [0x26, 0x3d] as const
 
-/** Its limit is at most `maxLimit`; ignores other parameters. @throws HttpError 40004 that names each that is wrong */
+/**
+ * Parses the query of a list request. Unknown parameters are ignored, and a `limit` above `maxLimit` is reduced to it.
+ * @throws HttpError 40004 that names each invalid parameter
+ */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
   if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
 
@@ -19,7 +22,7 @@ export function parseListQuery(query: string, maxLimit: number): ListQuery {
   let include: string | undefined
   let start = 0
   let nameEnd = -1
-  // Regular expressions take longer for a short query, and calls for each parameter for a long one.
+  // A regular expression is slower for short queries, and a function call for each parameter is slower for long ones.
   for (let end = 0; end <= query.length; end++) {
     const code = end < query.length ? query.charCodeAt(end) : AMPERSAND
     if (code === EQUALS && nameEnd === -1) nameEnd = end
@@ -58,10 +61,10 @@ function parseLimit(text: string): number | undefined {
   return limit <= MAX_INT32 ? limit : undefined
 }
 
-/** A lone surrogate, which no decoded value has. It stands for a repeated parameter, and is invalid itself. */
+/** Marks a repeated parameter. A lone surrogate can't occur in a decoded value, and is rejected by every parser. */
 const REPEATED = '\ud800'
 
-/** A text with a malformed escape stays as it is: with a percent sign, it's never valid. */
+/** A malformed escape is left as it is: no parameter accepts a percent sign. */
 const decodeValue = (previous: string | undefined, text: string): string =>
   previous === undefined ? (decodePercent(text) ?? text) : REPEATED
 

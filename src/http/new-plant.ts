@@ -9,7 +9,7 @@ import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json.ts'
 import type { HostRequest } from './transport.ts'
 
-/** The type of the option `validate`. */
+/** Checks a new plant against the host's own rules: the type of the option `validate`. */
 export type Validate = (plant: NewPlant, context: ValidationContext) => MaybePromise<string | null | undefined>
 
 /** The second argument of {@link Validate}. */
@@ -20,10 +20,11 @@ export interface ValidationContext {
   readonly request: HostRequest
 }
 
-/** If a body is longer than twice its texts and this many bytes, the texts are copied. */
+/** If a body is longer than twice its name and tag plus this many bytes, the name and tag are copied. */
 const MAX_OVERHEAD_BYTES = 200
 
 /**
+ * Validates the JSON value of a request body and converts it to a plant.
  * @param bodyLength the length of the JSON text in bytes
  * @throws HttpError 40002 that names every invalid member and what is wrong with it
  */
@@ -68,7 +69,7 @@ function findIdProblems(id: JsonValue | undefined): string[] {
   if (typeof id === 'bigint') return []
   if (id === undefined) return ['id is required']
   if (typeof id !== 'number') return ['id must be a number']
-  // readJson makes a bigint of every integer in range, so a number in range isn't an integer.
+  // `parseJson` converts every int64 to a bigint, so a double in that range isn't an integer.
   return [Math.abs(id) < 2 ** 63 ? 'id must be an integer' : `id must be from ${MIN_INT64} to ${MAX_INT64}`]
 }
 
@@ -81,13 +82,16 @@ function findTextProblems(name: string, text: JsonValue): string[] {
   ]
 }
 
-/** Wraps a host's `validate`. The result throws HttpError 40002, or 50300 for a timeout or a StoreUnavailableError. */
+/**
+ * Wraps the host's `validate` in a function that throws HttpError 40002 if `validate` returns a message, and 50300 if
+ * it takes longer than `timeoutMs` or throws a StoreUnavailableError.
+ */
 export function createPlantValidator(
   validate: Validate,
   timeoutMs: number,
 ): (plant: NewPlant, context: ValidationContext) => MaybePromise<void> {
   const createError = (): StoreUnavailableError =>
-    new StoreUnavailableError(`validate didn't settle within ${timeoutMs} ms`)
+    new StoreUnavailableError(`validate did not settle within ${timeoutMs} ms`)
 
   return (plant, context) => {
     try {
@@ -105,12 +109,12 @@ function requireNoMessage(message: unknown): void {
   throw new TypeError(`validate must return a message or nothing, or a promise of either, not ${formatValue(message)}`)
 }
 
-/** Whatever a StoreUnavailableError says about the outcome, the store hasn't been called. */
+/** The store hasn't been called yet, so `isOutcomeUnknown` of a StoreUnavailableError is ignored. */
 function rethrow(cause: unknown): never {
   throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, undefined, cause) : cause
 }
 
-/** Copies the texts out of a longer body: V8 keeps the whole body alive for as long as a substring of it. */
+/** Copies the name and tag, because V8 keeps the whole body in memory for as long as a substring of it. */
 function copyTexts(id: bigint, name: string, tag: string | undefined): NewPlant {
   const copy = (text: string): string => Buffer.from(text).toString()
   return createPlant(id, copy(name), tag === undefined ? undefined : copy(tag))

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 
-/** Decodes percent-escapes (RFC 3986 section 2.1), each once; undefined if one is malformed or does not stand for UTF-8. */
+/** Decodes percent-escapes once (RFC 3986 section 2.1). Returns undefined if an escape is malformed or isn't UTF-8. */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes('%')) return text
   try {
@@ -10,7 +10,10 @@ export function decodePercent(text: string): string | undefined {
   }
 }
 
-/** A pattern for a text whose characters may be percent-escaped, and "/", "?" and "%" must be. Takes linear time. */
+/**
+ * Returns a regular expression that matches a text with or without percent-escapes; "/", "?" and "%" match only when
+ * escaped. Matching takes linear time.
+ */
 export function toEscapablePattern(text: string): string {
   const patterns = Array.from(text, (character) => {
     const escape = Buffer.from(character).toString('hex').replace(/../g, '%$&')

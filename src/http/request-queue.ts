@@ -6,10 +6,10 @@ import { scheduleTask } from '../scheduler.ts'
 import { performance } from '../timers.ts'
 import { isTruncated, isWritable, addResponseListener, socketOf, streamOf } from './transport.ts'
 
-/** How many requests of a connection wait for their turn. */
+/** The number of waiting requests of each connection. */
 const queuedCounts = new WeakMap<Duplex, number>()
 
-/** The same in every copy of the package: the copy in `plant-store/server` can differ from that of the service. */
+/** A global symbol, because `plant-store/server` and the service can come from different copies of the package. */
 const ARRIVED_AT: unique symbol = Symbol.for('plant-store.arrived')
 type TimedResponse = ServerResponse & { [ARRIVED_AT]?: number }
 
@@ -18,14 +18,15 @@ export interface QueuedRequest {
   readonly response: TimedResponse
 }
 
-/** When a request arrived, by `performance.now()`: now, unless it has waited for its turn. */
+/** Returns when a request arrived, in terms of `performance.now()`. A request that didn't wait has arrived just now. */
 export const arrivedAt = (response: TimedResponse): number => response[ARRIVED_AT] ?? performance.now()
 
 /**
- * Runs the requests that a connection pipelines one after another (RFC 9112 section 9.3.2), each in a later round than
- * the one before, and none after a response that closes the connection (section 9.6) or after the client has gone. Node
- * gives a response the socket once all earlier ones are sent; until then nothing more is read from the connection.
- * @returns whether the request waits
+ * Runs the pipelined requests of a connection one after another (RFC 9112 section 9.3.2), at most one in each
+ * event-loop tick. Drops requests that follow a response that closes the connection (section 9.6), or whose client has
+ * disconnected. A request waits until Node assigns the socket to its response, which happens once all earlier responses
+ * have been sent. While requests wait, nothing more is read from the connection.
+ * @returns whether the request has to wait
  */
 export function runInOrder<A extends QueuedRequest>(
   queuedRequest: A,
@@ -33,7 +34,7 @@ export function runInOrder<A extends QueuedRequest>(
 ): boolean {
   const { request, response } = queuedRequest
   const socket = socketOf(request)
-  // A response that the host has ended never gets the socket back.
+  // If the host has already ended the response, Node never assigns the socket to it again.
   if (response.socket !== null || response.writableEnded || !isPausable(socket)) {
     if (canRespond(request)) callback(queuedRequest, false)
     return false
@@ -53,7 +54,7 @@ function enqueue<A extends QueuedRequest>(
   if (queuedCount === 0) socket.on('resume', keepPaused).pause()
   queuedCounts.set(socket, queuedCount + 1)
 
-  // The event comes once, in the async context of the request before.
+  // Node emits `socket` once, in the async context of the previous request.
   const asyncContext = new AsyncResource('plant-store')
   addResponseListener(response, 'socket', () => {
     scheduleTask(() => {
@@ -65,12 +66,12 @@ function enqueue<A extends QueuedRequest>(
   })
 }
 
-/** Node resumes a connection whenever a message is complete or a response is sent. The event comes before any byte. */
+/** Node resumes a connection whenever a request is complete or a response was sent. `resume` fires before any data. */
 function keepPaused(this: Duplex): void {
   this.pause()
 }
 
-/** Reads nothing more from a connection, whatever still waits on it. */
+/** Stops reading from a connection for good, even after its waiting requests have run. */
 export function stopReading(socket: Duplex): void {
   if (!isPaused(socket)) socket.on('resume', keepPaused).pause()
   queuedCounts.set(socket, Infinity)
@@ -78,14 +79,19 @@ export function stopReading(socket: Duplex): void {
 
 export const isPaused = (socket: Duplex): boolean => (queuedCounts.get(socket) ?? 0) > 0
 
-/** Whether this is an open connection. A request that a test creates can have another object, or an unused Socket. */
+/**
+ * Whether this is an open connection. Requests in tests can have a mock socket, or a Socket that was never connected.
+ */
 function isPausable(socket: Duplex | null): socket is Duplex {
   return typeof (socket as Partial<Duplex> | null)?.pause === 'function' && !(socket as Socket).pending
 }
 
-/** Whether the connection can take a response. Node announces requests behind the last one, or on a lost connection. */
+/**
+ * Whether the request can still get a response. Node also emits requests that follow the last response of a connection,
+ * and requests whose connection is lost.
+ */
 function canRespond(request: IncomingMessage): boolean {
-  // The streams of HTTP/2 end one by one. A request on a connection of HTTP/1 may call itself HTTP/0.9 or HTTP/2.0.
+  // HTTP/2 streams end independently. `httpVersion` can't be used here: an HTTP/1 request can claim to be HTTP/2.0.
   if (streamOf(request) !== undefined) return !isTruncated(request)
   return isWritable(socketOf(request))
 }

@@ -24,17 +24,17 @@ const JSON_TYPE = 'application/json'
 /** The HTTP/2 error code (RFC 9113 section 7). Importing it would load `node:http2` in every host. */
 const CANCEL = 8
 
-/** Every member is required: prototype pollution would add one that is missing. */
+/** All members are required, because a missing member could be read from a polluted `Object.prototype`. */
 export interface HttpResponse {
   readonly status: number
-  /** Name, value, name, value… Each name is given once. */
+  /** Name, value, name, value… No name is repeated. */
   readonly headers: readonly string[]
-  /** The type of the body; `application/json` if undefined. */
+  /** The Content-Type of the body; `application/json` if undefined. */
   readonly contentType: string | undefined
-  /** Text in UTF-8, one character for each byte, whole or in pieces; or its bytes. Undefined if there is no body. */
+  /** The body in UTF-8: bytes, or text with one character per byte, which can be streamed. Undefined without a body. */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   readonly error: ErrorCode | undefined
-  /** Whether caches can store the response. Others have `Cache-Control: no-store`. */
+  /** If false, the response has `Cache-Control: no-store`. */
   readonly allowsCaching: boolean
 }
 
@@ -51,36 +51,36 @@ export function jsonResponse(value: object): HttpResponse & { readonly body: str
   return createResponse(200, [], encodeUtf8(JSON.stringify(value)))
 }
 
-/** What became of a response. */
+/** Describes a response and how much of it was sent. */
 export interface BaseResponseEvent {
-  /** The request that was answered. */
+  /** The request that the response belongs to. */
   readonly request: HostRequest
   readonly resource: string | undefined
-  /** The status of the response, which a client that had gone before has not seen. */
+  /** The status of the response, even if the client disconnected before the response was sent. */
   readonly status: number
-  /** The `error` member of the response's body, such as 40401; undefined if it is no error. */
+  /** The `error` member of an error response, such as 40401; undefined for other responses. */
   readonly error: ErrorCode | undefined
-  /** Bytes of the response's body that were handed over; 0 if the client had gone before. */
+  /** The number of bytes of the body that were sent; 0 if the client disconnected before. */
   readonly bytes: number
-  /** Whether all of the response was handed over. If not, the client has gone, or the response broke off half-way. */
+  /** Whether the complete response was sent. If not, the client disconnected or the response was aborted. */
   readonly complete: boolean
-  /** How long the client has waited: from the arrival of the request's header at the service, in milliseconds. */
+  /** The time in milliseconds from when the service received the request header until the response ended. */
   readonly durationMs: number
 }
 
 export interface SendResult {
   readonly bytes: number
   readonly complete: boolean
-  /** The error of its body, or of a middleware, once its head was handed over. */
+  /** An error that the body or a middleware threw after the response header had been sent. */
   readonly failure: { readonly error: unknown } | undefined
 }
 
 const UNSENT: SendResult = { bytes: 0, complete: false, failure: undefined }
 
 /**
- * Sends a response, unless the host has sent one already or the client has gone. A middleware may have replaced methods
- * of the response: it reads the header fields, writes elsewhere, or ends the response later.
- * @throws what the body or a middleware throws before the head: nothing is sent then
+ * Sends a response, unless the host has already sent one or the client has disconnected. Supports middleware that
+ * replaces methods of the response to read header fields, write to another stream, or delay the end.
+ * @throws the error of the body or a middleware, if it occurs before the response header is sent
  */
 export function respond(
   request: IncomingMessage,
@@ -91,7 +91,7 @@ export function respond(
   return mayBeEarly ? sendInNextTick(request, response, result) : send(request, response, result, false)
 }
 
-/** Node announces a request before it has parsed a body that came in the same packet. */
+/** Node emits a request before it parses a body in the same packet, so the body can be complete in the next tick. */
 async function sendInNextTick(
   request: IncomingMessage,
   response: ServerResponse,
@@ -103,11 +103,11 @@ async function sendInNextTick(
   return send(request, response, result, isBodyPending(request))
 }
 
-/** @param isEarly whether this refuses a request whose body is still arriving */
+/** @param isEarly whether this is an error response to a request whose body is still arriving */
 function send(request: IncomingMessage, response: ExtendedResponse, result: HttpResponse, isEarly: boolean) {
   if (response.headersSent || isClosed(response)) return UNSENT
   const stream = streamOf(response)
-  // Some versions of Node keep a stream that its client has reset until it is destroyed, or its request was read.
+  // Some Node versions leak a stream that the client resets, unless the stream is destroyed or its request is read.
   if (stream?.endAfterHeaders === true) stream.resume()
   stream?.once('aborted', stream.destroy.bind(stream))
   if (hasAmbiguousFraming(request)) response.setHeader('Connection', 'close')
@@ -127,7 +127,7 @@ function send(request: IncomingMessage, response: ExtendedResponse, result: Http
     const isBodyArriving = isEarly && isConnected(request)
     const mustDelayEnd = isBodyArriving && stream === undefined
     if (!mustDelayEnd) end(response, content)
-    // The response goes out now. Its end, after which the connection closes, waits for the client.
+    // Send the response now, but delay its end, which closes the connection, until the client has sent its body.
     else if (content === undefined) response.flushHeaders()
     else writeAndFlush(response, content)
     if (isBodyArriving) endAfterBody(request, response)
@@ -140,7 +140,7 @@ function send(request: IncomingMessage, response: ExtendedResponse, result: Http
 function buildHeaders(result: HttpResponse, extraHeaders: readonly string[] | undefined): string[] {
   const { headers, body, contentType = JSON_TYPE, allowsCaching } = result
   const length = typeof body === 'string' || body instanceof Uint8Array ? String(body.length) : undefined
-  // RFC 9111 lets a shared cache store no response to a request with Authorization, but nginx does so by default.
+  // RFC 9111 forbids shared caches to store responses to requests with Authorization, but nginx does so by default.
   let allHeaders: string[]
   if (length !== undefined && !allowsCaching) {
     // Most responses take this path: creating an array with all its items is faster than appending to it.
@@ -159,18 +159,19 @@ function buildHeaders(result: HttpResponse, extraHeaders: readonly string[] | un
 function endAfterBody(request: IncomingMessage, response: ServerResponse): void {
   discardBody(request, () => {
     const stream = streamOf(response)
-    // Nothing but a reset ends the client's side of a stream. Before that the response must be whole (RFC 9113 section 8.1).
+    // Only a reset stops the client from sending on a stream. The response has to be complete first (RFC 9113 section
+    // 8.1).
     if (stream === undefined)
       callSafely(
         () => response.end(),
         () => abortResponse(request, response),
       )
-    // A stream whose client doesn't read its response never finishes it, and `close` without a code would wait for that.
+    // If the client doesn't read the response, the stream never finishes, and `close` without a code would wait for it.
     else if (!request.complete) stream.close(stream.writableFinished ? undefined : CANCEL)
   })
 }
 
-/** Whether a response has Node's own methods, so that a faster way changes nothing for a middleware. */
+/** Whether the response has Node's own methods. If so, no middleware has to see the header, and faster calls can be used. */
 function isUnpatched(response: ServerResponse): boolean {
   const { prototype } = ServerResponse
   return (
@@ -184,12 +185,17 @@ function isUnpatched(response: ServerResponse): boolean {
 const EXTRA_HEADERS: unique symbol = Symbol('headers')
 type ExtendedResponse = ServerResponse & { [EXTRA_HEADERS]?: readonly string[] }
 
-/** Adds fields to the head that {@link respond} will send: name, value… `setHeader` would be much slower. */
+/**
+ * Adds header fields (name, value, name, value…) to the response that {@link respond} will send. Faster than
+ * `setHeader`.
+ */
 export function addHeaders(response: ExtendedResponse, fields: readonly string[]): void {
   response[EXTRA_HEADERS] = fields
 }
 
-/** Sends the head. Middleware that wraps a response ignores the fields of `writeHead`, and expects `setHeader`. */
+/**
+ * Sends the response header. Middleware that wraps the response expects `setHeader` and ignores fields of `writeHead`.
+ */
 function writeHead(response: ServerResponse, status: number, headers: string[]): void {
   if (isUnpatched(response)) {
     response.writeHead(status, headers)
@@ -203,7 +209,7 @@ function removeHeader(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
 
-/** A body for a middleware, which may not pass on an encoding. */
+/** Converts a body for middleware, which can lose the encoding argument of `write` and `end`. */
 function decodeBody(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body
 }
@@ -214,21 +220,22 @@ function end(response: ServerResponse, body: string | Uint8Array | undefined): v
   response.end(body, 'latin1')
 }
 
-/** Writes a piece of the body, and says whether the next one must wait until the response drains. */
-function writeChunk(response: ServerResponse, piece: string | Uint8Array): boolean {
-  const canWriteMore = isUnpatched(response) ? response.write(piece, 'latin1') : response.write(decodeBody(piece))
-  // A middleware that wraps `write` may return nothing, and may never drain then. Streams of Node go on then too.
+/** Writes a chunk of the body. Returns whether the next chunk must wait until the response drains. */
+function writeChunk(response: ServerResponse, chunk: string | Uint8Array): boolean {
+  const canWriteMore = isUnpatched(response) ? response.write(chunk, 'latin1') : response.write(decodeBody(chunk))
+  // Middleware that wraps `write` can return undefined and never emit `drain`. Node's streams continue in that case
+  // too.
   return (canWriteMore as boolean | undefined) === false
 }
 
 function writeAndFlush(response: ServerResponse, body: string | Uint8Array): void {
   writeChunk(response, body)
-  // A middleware that compresses keeps the body until this method is called.
+  // Compression middleware buffers the body until `flush` is called.
   const { flush } = response as { flush?: () => void }
   flush?.call(response)
 }
 
-/** Writes a body piece by piece, as fast as the client reads. The first piece may fail, so the head waits for it. */
+/** Streams a body with backpressure. The header is sent with the first chunk, because reading that chunk can fail. */
 async function streamBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -238,16 +245,16 @@ async function streamBody(
 ): Promise<SendResult> {
   let bytes = 0
   let resumeWriting = (): void => undefined
-  // One listener for the whole body: a middleware may add it to another stream, where `off` does not find it.
+  // A single listener for all chunks: middleware can add it to another stream, from which `off` doesn't remove it.
   response.on('drain', () => resumeWriting())
   addResponseListener(response, 'close', () => resumeWriting())
   try {
-    for await (const piece of body) {
+    for await (const chunk of body) {
       if (isClosed(response)) return { bytes, complete: false, failure: undefined }
       if (bytes === 0) writeHead(response, status, headers)
       const drained = new Promise<void>((resolve) => (resumeWriting = resolve))
-      const mustWait = writeChunk(response, piece)
-      bytes += piece.length
+      const mustWait = writeChunk(response, chunk)
+      bytes += chunk.length
       if (mustWait) await drained
     }
     return { bytes, complete: await finishResponse(request, response), failure: undefined }
@@ -256,7 +263,7 @@ async function streamBody(
   }
 }
 
-/** Cuts off the rest if the body or a middleware threw. @throws what was thrown, if nothing was sent */
+/** Aborts the response after an error of the body or a middleware. @throws the error, if nothing has been sent yet */
 function abortOrThrow(request: IncomingMessage, response: ServerResponse, bytes: number, thrown: unknown): SendResult {
   if (bytes === 0 && !response.headersSent) throw thrown
   const complete = response.writableEnded
@@ -267,32 +274,34 @@ function abortOrThrow(request: IncomingMessage, response: ServerResponse, bytes:
 function finishResponse(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   return new Promise((resolve) => {
     addResponseListener(response, 'finish', () => {
-      // The compatibility API of HTTP/2, and Node 20 and 22, emit this for a lost client too.
+      // The HTTP/2 compatibility API, and Node 20 and 22, emit `finish` even if the client has disconnected.
       resolve(streamOf(response)?.writableFinished ?? !isDisconnected(socketOf(request)))
     })
-    // The client may have gone while the last piece waited.
+    // The client can have disconnected while the last chunk was waiting.
     onClose(response, () => resolve(false))
     response.end()
   })
 }
 
-/** Whether Node and a proxy before it may disagree on where the request ends. */
+/** Whether Node and a proxy can disagree on where the request ends, which allows request smuggling. */
 export function hasAmbiguousFraming(request: IncomingMessage): boolean {
   const rawHeaders = rawHeadersOf(request)
-  // After a request that asks for another protocol, Node drops the rest of what it has read.
+  // After a request with Upgrade, Node discards the remaining data that it has read.
   if (headerValuesOf(rawHeaders, 'upgrade').length > 0) return true
   const codings = headerValuesOf(rawHeaders, 'transfer-encoding')
-  // HTTP/1.0 has no transfer codings, and beside an empty one Node 20 takes a Content-Length (RFC 9112 section 6.1).
+  // HTTP/1.0 doesn't have transfer codings. With an empty coding, Node 20 accepts a Content-Length (RFC 9112 section
+  // 6.1).
   return codings.some((coding) => request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')
 }
 
-/** Ends a response in the middle, so that the client does not take it for a whole one. */
+/** Aborts a response so that the client notices that it is incomplete. */
 function abortResponse(request: IncomingMessage, response: ServerResponse): void {
-  // A stream that ends without an error looks whole.
+  // An HTTP/2 response looks complete if its stream ends without an error.
   const stream = streamOf(response)
-  if (stream !== undefined) return void stream.destroy(new Error('The response could not be sent to its end'))
-  // So does a response of HTTP/1.0, which ends with its connection (RFC 9112 section 6.3); all but 1.1 get one. That of
-  // 1.1 lacks its last chunk, and a reset would take whole responses before it, too.
+  if (stream !== undefined) return void stream.destroy(new Error('The response was aborted before it was complete'))
+  // An HTTP/1.0 response ends when the connection closes (RFC 9112 section 6.3), so only a reset shows that data is
+  // missing. Node sends such a response for all versions but 1.1. An HTTP/1.1 response lacks its last chunk. Its
+  // connection isn't reset, because complete responses can still be queued on it.
   if (request.httpVersion !== '1.1' && response.socket) resetConnection(response.socket)
   response.destroy()
 }

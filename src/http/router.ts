@@ -3,7 +3,7 @@ import { decodePercent, toEscapablePattern } from './percent-encoding.ts'
 
 export interface Resource<Path extends string> {
   readonly path: Path
-  /** The segment for `{id}`, decoded; empty if there is none, undefined if an escape in it is malformed. */
+  /** The decoded `{id}` segment; empty if the path has no such segment, undefined if it has a malformed escape. */
   readonly id: string | undefined
   readonly query: string
 }
@@ -22,7 +22,7 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
     const pathEnd = queryIndex === -1 ? originForm.length : queryIndex
     for (const { path, hasId, prefix, pattern } of resources) {
       let start = prefix.length
-      // A pattern takes longer, and few escape what they need not.
+      // Try the prefix first, because the pattern is slower and only needed for unnecessary escapes.
       if (!originForm.startsWith(prefix)) {
         pattern.lastIndex = 0
         if (!pattern.test(originForm)) continue
@@ -38,8 +38,8 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
 }
 
 /**
- * Removes scheme and authority of a target in absolute form (RFC 9112 section 3.2.2), where an empty path is `/` (RFC 9110
- * section 4.2.3). Returns a target of any other form unchanged, which matches no resource.
+ * Removes the scheme and authority from a target in absolute form (RFC 9112 section 3.2.2). An empty path becomes `/`
+ * (RFC 9110 section 4.2.3). Targets of other forms are returned unchanged, and don't match any resource.
  */
 function toOriginForm(target: string): string {
   if (target.startsWith('/')) return target
@@ -48,7 +48,7 @@ function toOriginForm(target: string): string {
   return pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`
 }
 
-/** A pattern for a path: an escaped slash divides no segments. */
+/** Returns a pattern for a path. An escaped slash isn't a separator. */
 function toPathPattern(path: string): string {
   return path
     .split('/')

@@ -4,23 +4,23 @@ import type { Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
-/** A request as the host got it: of HTTP/1, or of the compatibility API of HTTP/2. */
+/** A request as the host received it: from HTTP/1, or from the compatibility API of HTTP/2. */
 export type HostRequest = IncomingMessage | Http2ServerRequest
 
 /** Returns the connection of a request, or null if a serverless adapter created the request without one. */
 export const socketOf = (request: { socket?: Duplex | null }): Duplex | null => request.socket ?? null
 
-/** Whether a request has a connection over which more of it can arrive. */
+/** Whether a request has an actual connection. Requests in tests can have a Socket that was never connected. */
 export function isConnected(request: IncomingMessage): boolean {
   const socket = socketOf(request) as Socket | null
   return socket !== null && !socket.pending
 }
 
-/** The stream under a message of HTTP/2. It can do and tell what the compatibility API cannot. */
+/** Returns the HTTP/2 stream of a message, which has more methods and state than the compatibility API. */
 export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
   (message as { stream?: ServerHttp2Stream }).stream
 
-/** Listens to a response itself: the `on` of a middleware may add the listener to another stream. */
+/** Adds a listener to the response itself. Middleware can replace `on` to add listeners to another stream. */
 export function addResponseListener(
   response: ServerResponse,
   event: 'close' | 'finish' | 'socket',
@@ -32,20 +32,22 @@ export function addResponseListener(
 export const isClosed = (response: ServerResponse): boolean =>
   response.writableEnded || (streamOf(response)?.closed ?? response.destroyed)
 
-/** Whether a connection is lost. If a write fails, Node 20 and 22 go on for a moment before they destroy it. */
+/** Whether a connection is lost. Node 20 and 22 don't destroy a socket immediately after a failed write. */
 export const isDisconnected = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
 
-/** Whether a connection can still take a response. plant-store/server ends its side after its own error responses. */
+/**
+ * Whether a response can still be sent. After an error response of its own, plant-store/server has ended the socket.
+ */
 export const isWritable = (socket: Duplex | null): boolean =>
   socket === null || !(socket.writableEnded || isDisconnected(socket))
 
-/** Whether the body will stay incomplete: the client disconnected, half-closed or reset its stream, or the host did. */
+/** Whether the body is incomplete and will remain so: either side closed the connection, or reset the HTTP/2 stream. */
 export function isTruncated(request: IncomingMessage): boolean {
   const { complete, destroyed, readableEnded } = request as Partial<IncomingMessage>
   const isUnread = readableEnded === false
   const stream = streamOf(request)
-  // Node emits `end` for a stream that was reset too, and calls its request complete. A stream that was reset in the
-  // packet that completes its body can't be told from one that was reset before.
+  // For a stream that was reset, Node emits `end` and reports the request as complete. If the packet that completes the
+  // body also resets the stream, there's no way to tell that the body was complete.
   if (stream !== undefined) return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders
   if (complete !== false || !isUnread) return false
   const socket = socketOf(request)
@@ -57,14 +59,17 @@ export function onClose(response: ServerResponse, listener: () => void): void {
   else addResponseListener(response, 'close', listener)
 }
 
-/** Closes a connection whose client must see that something is missing. TCP is reset, so the kernel drops the rest. */
+/**
+ * Closes a connection so that its client notices that data is missing. A TCP connection is reset, so that the kernel
+ * discards data that it hasn't sent yet.
+ */
 export function resetConnection(socket: Socket): void {
   try {
-    // Node cannot reset a socket that is ending, and would lose its descriptor.
+    // Node can't reset a socket that is ending, and would leak its file descriptor.
     if (socket.writableEnded && socket.writableLength === 0) socket.destroy()
     else socket.resetAndDestroy()
   } catch {
-    // It is no TCP connection: a local socket, or one under TLS.
+    // Not a TCP connection: a Unix socket or a TLS socket.
     socket.destroy()
   }
 }

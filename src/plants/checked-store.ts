@@ -12,10 +12,10 @@ export interface CheckedStore extends Pick<Store, 'create' | 'delete'> {
   list(owner: string, request: PageRequest): MaybePromise<EncodedPage>
 }
 
-/** Limits the time of a store's calls, and checks their results: `undefined` must not mean that a plant is kept. */
+/** Wraps a store: adds a timeout to its calls and validates their results, so that `undefined` never means success. */
 export function createCheckedStore(store: Store, timeoutMs: number): CheckedStore {
   const createError = (): StoreUnavailableError =>
-    new StoreUnavailableError(`The store did not answer within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
+    new StoreUnavailableError(`The store did not respond within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
   const withTimeout = (result: MaybePromise<unknown>) => withDeadline(result, timeoutMs, createError)
   return {
     create: (owner, plant) => chain(withTimeout(store.create(owner, plant)), requireBoolean),
@@ -25,24 +25,25 @@ export function createCheckedStore(store: Store, timeoutMs: number): CheckedStor
 }
 
 function requireBoolean(result: unknown): boolean {
-  if (typeof result !== 'boolean') throw new TypeError('create and delete of a store must return true or false')
+  if (typeof result !== 'boolean') throw new TypeError('store.create and store.delete must return true or false')
   return result
 }
 
 const EMPTY_PAGE: EncodedPage = { plants: [], hasMore: false }
 
-/** Pages out of order could make a wrong list that looks complete, or a list that never ends. */
+/** Without these checks, plants in the wrong order could result in an incomplete list, or in a list that never ends. */
 function requirePage(result: unknown, { limit, after }: PageRequest): EncodedPage {
-  if (!isObject(result)) throw invalidOption('the result of list of a store', 'an object { plants, hasMore }', result)
+  if (!isObject(result)) throw invalidOption('the result of store.list', 'an object { plants, hasMore }', result)
   const { plants, hasMore } = result as Partial<Record<keyof Page, unknown>>
-  if (!Array.isArray(plants)) throw invalidOption('plants, returned by list of a store,', 'an array', plants)
-  if (typeof hasMore !== 'boolean')
-    throw invalidOption('hasMore, returned by list of a store,', 'true or false', hasMore)
-  if (plants.length > limit) throw new TypeError(`list of a store returned ${plants.length} plants; limit is ${limit}`)
+  if (!Array.isArray(plants)) throw invalidOption('plants in the result of store.list', 'an array', plants)
+  if (typeof hasMore !== 'boolean') throw invalidOption('hasMore in the result of store.list', 'true or false', hasMore)
+  if (plants.length > limit) throw new TypeError(`store.list returned ${plants.length} plants, but limit is ${limit}`)
   if (!isAscending(plants as readonly NewPlant[], after)) {
-    throw new TypeError('list of a store must return plants whose ids are bigints, ascending and greater than after')
+    throw new TypeError(
+      'store.list must return plants in ascending order of id, with ids that are bigints greater than after',
+    )
   }
-  // An empty page ends the list: without a last plant, the service would ask for the same page again.
+  // An empty page ends the list. Without a last plant to continue after, the service would request the same page again.
   return plants.length === 0 ? EMPTY_PAGE : (result as EncodedPage)
 }
 

@@ -3,17 +3,20 @@ import { readMember } from '../option-checks.ts'
 import { decodePlant, type EncodedPlant, type NewPlant } from './plant.ts'
 import type { Page, PageRequest, Store } from './store.ts'
 
-/** A page whose plants may be encoded. */
+/** A page whose plants can already be encoded as JSON. */
 export interface EncodedPage extends Pick<Page, 'hasMore'> {
   readonly plants: readonly (EncodedPlant | NewPlant)[]
 }
 
 type ListFunction<Result> = (owner: string, request: PageRequest) => Result
 
-/** By the `list` function itself, so that a store which replaces the function doesn't bypass its own. */
+/** The key is the `list` function, not the store: if a wrapper replaces `list`, the service calls the replacement. */
 const encodedLists = new WeakMap<ListFunction<unknown>, ListFunction<MaybePromise<EncodedPage>>>()
 
-/** Makes the `list` of a store, which returns plain plants. The service uses the encoded plants, which cost far less. */
+/**
+ * Converts a `list` function that returns encoded plants into one that returns plain plants. The service calls the
+ * original function, because encoded plants are far cheaper.
+ */
 export function wrapEncodedList(list: ListFunction<Promise<EncodedPage>>): ListFunction<Promise<Page>>
 export function wrapEncodedList(list: ListFunction<MaybePromise<EncodedPage>>): ListFunction<MaybePromise<Page>>
 export function wrapEncodedList(list: ListFunction<MaybePromise<EncodedPage>>): ListFunction<MaybePromise<Page>> {
@@ -27,7 +30,7 @@ export function wrapEncodedList(list: ListFunction<MaybePromise<EncodedPage>>): 
 
 const decodePage = ({ plants, hasMore }: EncodedPage): Page => ({ plants: plants.map(decodePlant), hasMore })
 
-/** Lists plants, encoded if the store can. */
+/** Lists plants, encoded if the store supports that. */
 export function listEncodedPlants(store: Store, owner: string, request: PageRequest): MaybePromise<EncodedPage> {
   const list = encodedLists.get((store as { readonly list: ListFunction<unknown> }).list)
   return list === undefined ? store.list(owner, request) : list(owner, request)

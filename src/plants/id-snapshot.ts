@@ -1,15 +1,18 @@
-/** A million ids in a row fit, or 149,000 at random. */
+/** Enough for a million consecutive ids, or 149,000 random ids. */
 const MAX_BYTES = 1_048_576
 const CHUNK_BYTES = 65_536
 const MAX_ENTRY_BYTES = 10
 
-/** Ids, ascending, each as its distance from the one before: 7 bits a byte, lowest first, high bit on all but the last. */
+/**
+ * Stores ascending ids compactly: the difference between two ids as a variable-length integer (LEB128), with 7 bits per
+ * byte, least significant first, and the high bit set on all bytes except the last.
+ */
 export class IdSnapshot {
   readonly #chunks: Uint8Array[] = []
   #length = 0
   lastId: bigint | undefined
 
-  /** @returns false if there is no more space, so the id isn't kept */
+  /** Adds an id that is greater than all others. Returns false if there is no space left for it. */
   add(id: bigint): boolean {
     if (this.#length > MAX_BYTES - MAX_ENTRY_BYTES) return false
     let delta = this.lastId === undefined ? BigInt.asUintN(64, id) : id - this.lastId

@@ -6,7 +6,7 @@ export interface ListContext {
   readonly client: unknown
 }
 
-/** What is known of the client of a list. */
+/** Reports when the client of a list disconnects. */
 export interface ClientMonitor {
   isClosed(client: unknown): boolean
   onClose(client: unknown, listener: () => void): void
@@ -17,7 +17,10 @@ interface OwnerQueue {
   readonly waiters: Set<() => void>
 }
 
-/** Limits how many long lists of an owner are read at once: each holds a page in memory. The others wait in order. */
+/**
+ * Limits how many long lists of an owner are read concurrently, because each list keeps a page in memory. Further lists
+ * wait, first come, first served.
+ */
 export class ListLimiter {
   readonly clients: ClientMonitor
   readonly #maxPerOwner: number
@@ -30,7 +33,10 @@ export class ListLimiter {
     this.clients = clients
   }
 
-  /** Undefined if a slot is free, else a promise: of true once one is, or of false if the client goes before. */
+  /**
+   * Acquires a slot. Returns undefined if a slot is free; otherwise a promise that resolves to true when the list gets
+   * a slot, or to false if the client disconnects before, or rejects after the timeout.
+   */
   acquire(list: ListContext): Promise<boolean> | undefined {
     const queue = this.#queues.get(list.owner) ?? { activeCount: 0, waiters: new Set() }
     this.#queues.set(list.owner, queue)
@@ -44,7 +50,11 @@ export class ListLimiter {
       const timer = setTimeout(() => {
         waiters.delete(grantSlot)
         const reason = `maxListsPerOwner is ${this.#maxPerOwner}`
-        reject(new StoreUnavailableError(`The list has waited ${this.#timeoutMs} ms for others to end: ${reason}.`))
+        reject(
+          new StoreUnavailableError(
+            `The list waited ${this.#timeoutMs} ms for another list of its owner to end (${reason}).`,
+          ),
+        )
       }, this.#timeoutMs)
       function grantSlot(): void {
         clearTimeout(timer)
@@ -52,7 +62,7 @@ export class ListLimiter {
       }
       waiters.add(grantSlot)
       this.clients.onClose(client, () => {
-        // The list may have begun long ago.
+        // The list has already acquired a slot or timed out.
         if (!waiters.delete(grantSlot)) return
         clearTimeout(timer)
         resolve(false)

@@ -8,7 +8,7 @@ import { MAX_PAGE, MAX_PAGE_BYTES } from './store.ts'
 import { IdSnapshot } from './id-snapshot.ts'
 
 export interface ListQuery {
-  /** At most this many; Infinity if there is no limit. */
+  /** The maximum number of plants; Infinity without a limit. */
   readonly limit: number
   readonly after: bigint | undefined
   readonly includesId: boolean
@@ -20,17 +20,17 @@ export interface ListRequest extends ListQuery, ListContext {
 }
 
 export interface ListResult {
-  /** The JSON array in UTF-8, one character for each byte: whole if it fits a page, else piece by piece. */
+  /** The JSON array in UTF-8, with one character per byte. It is streamed in chunks if it doesn't fit in one page. */
   readonly body: string | AsyncIterable<string>
-  /** The id of the last plant of the list; undefined if no plants follow it. */
+  /** The id of the last plant in the list; undefined if the owner has no plants after it. */
   readonly cursor: bigint | undefined
 }
 
-/** The greatest small integer of V8. */
+/** V8's largest small integer (Smi). */
 const MAX_SMALL_INTEGER = 2n ** 31n - 1n
 const CHUNK_BYTES = 65_536
 
-/** Lists plants. A page or two and a piece of text are in memory at once, however long the list and its texts are. */
+/** Lists plants. However long a list is, it keeps at most two store pages and one chunk of text in memory. */
 export function listPlants(list: ListRequest): MaybePromise<ListResult> {
   if (list.limit === 0) return { body: '[]', cursor: undefined }
   return chain(readPage(list, list.limit, list.after), createListResult, list)
@@ -49,7 +49,10 @@ function createListResult(page: EncodedPage, list: ListRequest): MaybePromise<Li
   return listInTwoPasses(list, page)
 }
 
-/** Reads up to `limit` plants, once there is a slot. If it has to wait for one, it doesn't keep `first`. */
+/**
+ * Reads up to `limit` plants page by page, after acquiring a slot.
+ * @param first the first page, if it was already read; dropped to save memory if the list has to wait for a slot
+ */
 async function* readPages(list: ListRequest, first?: EncodedPage): AsyncGenerator<EncodedPage> {
   const { owner, listLimiter, client } = list
   let { limit, after } = list
@@ -72,13 +75,16 @@ async function* readPages(list: ListRequest, first?: EncodedPage): AsyncGenerato
   }
 }
 
-/** Reads in another round of the event loop, so that a long list does not hold up other requests. */
+/** Yields to the event loop before it reads, so that a long list doesn't delay other requests. */
 async function readNextPage(list: ListRequest, limit: number, after: bigint | undefined): Promise<EncodedPage> {
   await waitForTick()
   return readPage(list, limit, after)
 }
 
-/** In two passes: the header says where the next list begins. If the ids are too many to keep, this is cut short. */
+/**
+ * Reads the list twice: first for the ids, because the `Link` header precedes the body and contains the last id, and
+ * then for the plants. If the ids need too much memory, the list is cut short.
+ */
 async function listInTwoPasses(list: ListRequest, first: EncodedPage): Promise<ListResult> {
   const ids = new IdSnapshot()
   let isTruncated = false
@@ -93,7 +99,10 @@ async function listInTwoPasses(list: ListRequest, first: EncodedPage): Promise<L
   }
 }
 
-/** Reads the surveyed plants. One created since would make the list too long, or push out one that no other list holds. */
+/**
+ * Reads the plants in the snapshot, and skips plants that were created after it. Otherwise the list would exceed its
+ * limit, or its last plants would be dropped although the next page begins after them.
+ */
 async function* readSnapshotPages(list: ListRequest, ids: IdSnapshot): AsyncGenerator<EncodedPage> {
   const snapshotIds = ids[Symbol.iterator]()
   let nextId = snapshotIds.next()
@@ -126,15 +135,19 @@ async function* encodePages(
   yield prefix === '[' ? '[]' : ']'
 }
 
-/** The list of a single page: piece by piece if its text is long, because a store can return a page of any size. */
+/** Encodes a list of a single page. Long text is streamed in chunks, because a store can return pages of any size. */
 function encodePage(page: EncodedPage, includesId: boolean): ListResult['body'] {
   const { text } = encodePlants(page, 0, MAX_PAGE_BYTES, includesId)
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : encodePages([page], includesId)
 }
 
 /**
- * Encodes plants of a page, up to the one that makes the text `maxBytes` long, and returns the index after that plant.
- * Before the end of the page, the text ends with the next plant's opening brace, and the next text continues there.
+ * Encodes plants of a page, from index `start` until the text has `maxBytes`. Returns the text and the index of the
+ * next plant. A text that doesn't reach the end of the page ends with the opening brace of the next plant. For example,
+ * three plants can result in these two texts:
+ *
+ *     {"name":"Fern"},{"name":"Aloe"},{
+ *     "name":"Ivy"}
  */
 function encodePlants({ plants }: EncodedPage, start: number, maxBytes: number, includesId: boolean) {
   const { length } = plants
@@ -143,7 +156,7 @@ function encodePlants({ plants }: EncodedPage, start: number, maxBytes: number, 
   for (; end < length && text.length < maxBytes; end++) {
     const plant = plants[end]!
     if (includesId) {
-      // Several steps: one with a template would make a string more for each plant.
+      // Three appends, because a template literal would create another string for each plant.
       text += '"id":'
       text += formatId(plant.id)
       text += ','
@@ -154,5 +167,5 @@ function encodePlants({ plants }: EncodedPage, start: number, maxBytes: number, 
   return { text, end }
 }
 
-/** The digits of an id. V8 takes twice as long for those of a bigint as for those of a small integer. */
+/** Formats an id. V8 takes twice as long to format a bigint as a small integer. */
 const formatId = (id: bigint): string => String(id >= 0n && id <= MAX_SMALL_INTEGER ? Number(id) : id)

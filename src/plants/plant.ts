@@ -1,23 +1,23 @@
 import { hasOption } from '../option-checks.ts'
 import { decodeUtf8, encodeUtf8 } from './text.ts'
 
-/** A plant as a response has it: without its `id`. */
+/** A plant without its `id`, as in responses. */
 export interface Plant {
-  /** Any well-formed Unicode text without U+0000; may be empty. */
+  /** Any well-formed Unicode without U+0000; can be empty. */
   readonly name: string
-  /** Says what type of plant it is. */
+  /** The type of the plant, such as `tropical`. Can be any text that is valid as a name. */
   readonly tag?: string | undefined
 }
 
-/** A plant as it is created and kept. */
+/** A plant with its `id`, as it is created and stored. */
 export interface NewPlant extends Plant {
-  /** Identifies the plant among those of its owner: any int64. */
+  /** Identifies the plant among the plants of its owner: any int64. */
   readonly id: bigint
 }
 
 /**
- * Creates a plant that inherits no tag: a library with a prototype pollution vulnerability lets clients add one to
- * `Object.prototype`. Otherwise, a plant without a tag has no such member, because some databases reject undefined.
+ * Creates a plant. Without a tag, the plant has no `tag` member, because some databases reject undefined. The exception: if
+ * `Object.prototype` has a `tag` (prototype pollution), the plant gets an own undefined `tag`, so that it doesn't inherit it.
  */
 export function createPlant(id: bigint, name: string, tag: string | undefined): NewPlant {
   if (tag !== undefined) return { id, name, tag }
@@ -25,16 +25,16 @@ export function createPlant(id: bigint, name: string, tag: string | undefined): 
   return plant.tag === undefined ? plant : { id, name, tag: undefined }
 }
 
-/** Returns the tag of a plant, unless only `Object.prototype` has it. */
+/** Returns the tag of a plant. Ignores a tag of `Object.prototype`. */
 export function tagOf(plant: Plant): string | undefined {
   const { tag } = plant
   return tag === undefined || hasOption(plant, 'tag') ? tag : undefined
 }
 
-/** A plant as its JSON text, which a list joins with others. */
+/** A plant that is already encoded as JSON, for lists. */
 export class EncodedPlant {
   readonly id: bigint
-  /** As {@link encodeFields} makes it. */
+  /** The text that {@link encodeFields} returns, such as `"name":"Fern"},{`. */
   readonly json: string
 
   constructor(id: bigint, json: string) {
@@ -49,15 +49,16 @@ export function decodePlant(plant: EncodedPlant | NewPlant): NewPlant {
   return createPlant(plant.id, members.name, tagOf(members))
 }
 
-/** What stands between two plants of a list. */
+/** Separates two plants in a list. Includes the opening brace of the second plant. */
 export const SEPARATOR = ',{'
 
-/** Makes a plant's text that of the last one of a list. */
+/** Removes the separator at the end of a plant's text: `"name":"Fern"},{` becomes `"name":"Fern"}`. */
 export const closeObject = (json: string): string => json.slice(0, -SEPARATOR.length)
 
 /**
- * The JSON text of a plant behind its opening brace, where an id may come, up to that of the next plant: a list then puts
- * one text together for each, not two. In UTF-8, one character for each byte.
+ * Encodes the name and tag of a plant as JSON: `"name":"Fern","tag":"indoor"},{`. The opening brace is missing because
+ * a list can insert an id after it. The separator is included so that a list appends one string for each plant instead
+ * of two. The text is in UTF-8, with one character per byte.
  */
 export function encodeFields(plant: EncodedPlant | NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.json
@@ -67,9 +68,9 @@ export function encodeFields(plant: EncodedPlant | NewPlant): string {
   return encodeUtf8(`"name":${encodeText(name)},"tag":${encodeText(tag)}}${SEPARATOR}`)
 }
 
-/** How many bytes of UTF-8 the name and tag of a plant are, by its {@link encodeFields}. */
+/** Counts the bytes of a plant's name and tag in UTF-8. @param json the text that {@link encodeFields} returned */
 export function countTextBytes(json: string): number {
-  // A quote within a name stands behind a backslash, so this is none of it.
+  // Quotes in a name are escaped, so this text can't be part of a name.
   const hasTag = json.includes('","tag":"')
   let bytes = json.length - (hasTag ? '"name":"","tag":""},{' : '"name":""},{').length
   const firstEscape = json.indexOf('\\')
@@ -81,11 +82,11 @@ export function countTextBytes(json: string): number {
   return bytes
 }
 
-/** ASCII that JSON takes as it is. */
+/** ASCII characters that JSON doesn't escape. */
 const UNESCAPED_ASCII = /^[ !#-[\]-~]*$/
 
 function encodeText(text: string): string {
-  if (typeof text !== 'string') throw new TypeError('a plant has a name or tag that is no string')
-  // Most texts are short and plain, and seeing that takes less than JSON.stringify.
+  if (typeof text !== 'string') throw new TypeError('the name and tag of a plant must be strings')
+  // Most texts are short and have no escapes. Testing for that is faster than JSON.stringify.
   return text.length < 100 && UNESCAPED_ASCII.test(text) ? `"${text}"` : JSON.stringify(text)
 }

@@ -4,33 +4,33 @@ import { readMember } from '../option-checks.ts'
 import type { NewPlant } from './plant.ts'
 
 /**
- * Keeps the plants. Every method may return its result at once or as a promise.
+ * Stores plants. Every method can return its result synchronously or as a promise.
  *
- * A store keeps the plants of each owner apart: two owners may use the same id. It keeps `name` and `tag` unchanged,
- * and every `id` of int64 exactly. It may refuse owners of more than 2,000 bytes of UTF-8.
+ * A store keeps the plants of different owners separate: two owners can use the same id. It preserves `name`, `tag` and
+ * every int64 `id` exactly. It can reject owners of more than 2,000 bytes of UTF-8.
  *
- * A method throws {@link StoreUnavailableError}, or rejects with it, if trying again may help; any other error is a
- * fault. `plant-store/conformance` is the suite that says whether a store keeps this contract.
+ * If retrying can help, a method throws or rejects with {@link StoreUnavailableError}; any other error is a fault. The
+ * test suite `plant-store/conformance` checks whether a store meets these requirements.
  */
 export interface Store {
   /**
-   * Keeps a plant. Settles once it is durable.
-   * @returns false if the owner has a plant with this id already, which then stays as it was
+   * Creates a plant. Settles once the plant is durable.
+   * @returns false if the owner already has a plant with this id, which then remains unchanged
    */
   create(owner: string, plant: NewPlant): MaybePromise<boolean>
   /**
-   * Returns the owner's plants with an id greater than `after`, ascending by id, at most `limit`, and whether more
-   * follow. Can stop early, after at least one plant, once the names and tags amount to `maxBytes`.
+   * Returns at most `limit` plants of the owner, in ascending order of id, with ids greater than `after`, and whether
+   * there are more. Can stop early, after at least one plant, once the names and tags amount to `maxBytes`.
    */
   list(owner: string, request: PageRequest): MaybePromise<Page>
   /**
-   * Forgets a plant. Settles once that is durable.
+   * Deletes a plant. Settles once the deletion is durable.
    * @returns false if the owner has no plant with this id
    */
   delete(owner: string, id: bigint): MaybePromise<boolean>
-  /** Settles if the store can create and delete now, and else rejects. */
+  /** Throws or rejects if the store can't create and delete plants now, for any reason. */
   ping?: (() => MaybePromise<void>) | undefined
-  /** Releases what the store itself opened. Safe to call twice. */
+  /** Releases the resources that the store itself opened. Safe to call twice. */
   close?: (() => MaybePromise<void>) | undefined
   /** Closes the store at the end of an `await using`. */
   [Symbol.asyncDispose]?: (() => Promise<void>) | undefined
@@ -40,53 +40,55 @@ export type StoreMethod = Extract<keyof Store, string>
 
 /** The result of {@link Store.list}. */
 export interface Page {
-  /** Plants of one owner, ascending by id. */
+  /** Plants of one owner, in ascending order of id. */
   readonly plants: readonly NewPlant[]
   /**
-   * Whether the owner has more plants after these. A store that can't know returns `true`: the service then asks again,
-   * and an empty page ends the list.
+   * Whether the owner has more plants after these. A store that can't know returns `true`: the service then requests
+   * another page, and an empty page ends the list.
    */
   readonly hasMore: boolean
 }
 
-/** Which plants of an owner {@link Store.list} is asked for. */
+/** Selects plants of an owner for {@link Store.list}. */
 export interface PageRequest {
-  /** At most this many plants: 1 to {@link MAX_PAGE}. */
+  /** The maximum number of plants to return, from 1 to {@link MAX_PAGE}. */
   readonly limit: number
   /**
-   * The store may stop after the plant with which the names and tags of the page come to this many bytes of UTF-8; a
-   * whole number of at least 1. A store that ignores it still works, but its lists may take more memory.
+   * The store can stop after the plant with which the names and tags of the page reach this many bytes of UTF-8 (at
+   * least 1). A store can ignore this limit, but then its lists can take more memory.
    */
   readonly maxBytes: number
-  /** Only plants whose id is greater; from the lowest on if absent. */
+  /** Only plants with an id greater than this are returned. If absent, the page starts with the lowest id. */
   readonly after?: bigint | undefined
 }
 
-/** The most plants that a store is asked for at once. Longer lists are read page by page. */
+/** The maximum `limit` of a {@link PageRequest}. Longer lists are read page by page. */
 export const MAX_PAGE = 1000
 
 /**
- * The `maxBytes` that a store is asked for. As JSON, a page may be six times as large (RFC 8259 section 7), and its
- * last plant may be as large as a body: with both, a list still takes less than 2 MiB.
+ * The `maxBytes` of every {@link PageRequest} of the service. As JSON, the text of a page can be six times as large
+ * (RFC 8259 section 7), and its last plant can be as large as a request body. Even then, a list takes less than 2 MiB
+ * of memory.
  */
 export const MAX_PAGE_BYTES = 131_072
 
 /** Options of {@link StoreUnavailableError}. */
 export interface StoreUnavailableErrorOptions extends ErrorOptions {
-  /** Whether the operation may have been done, or may still be. @default false */
+  /** Whether the operation could have taken effect, or could still do so. @default false */
   readonly isOutcomeUnknown?: boolean | undefined
 }
 
-/** The same symbol in every copy of the package, and in every realm. */
+/** A global symbol, which is the same in every copy of the package and in every realm. */
 const BRAND = Symbol.for('plant-store.StoreUnavailableError')
 
 /**
- * Thrown by a store that cannot serve now, if trying again may help. The client gets 503 with `Retry-After`: error
- * 50300, or 50301 if it is unknown what became of its request. Only the host's `onError` gets the `cause`.
+ * Thrown by a store that is unavailable, if retrying can help. The client gets status 503 with `Retry-After`: error
+ * 50300, or 50301 if it is unknown whether the request took effect. Only the host's `onError` gets this error and its
+ * `cause`.
  */
 export class StoreUnavailableError extends Error {
   static {
-    // An assignment would throw if a host has frozen `Error.prototype`.
+    // Assigning `name` would throw if the host has frozen `Error.prototype`.
     Object.defineProperty(this.prototype, 'name', {
       value: 'StoreUnavailableError',
       writable: true,
@@ -96,19 +98,19 @@ export class StoreUnavailableError extends Error {
   }
 
   /**
-   * Also recognizes the errors of another copy of this package: a store can have its own copy, and a bundler makes one
-   * for each of two bundles.
+   * Recognizes errors from another copy of this package too: a store can depend on its own copy, and two bundles
+   * contain a copy each.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // Only errors are asked for the brand: a mock has every member, and a proxy can throw.
+    // Check for an error first, because a mock can have every member, and a proxy can throw.
     if (this === StoreUnavailableError) return isNativeError(value) && Reflect.get(value, BRAND) === BRAND
     return Function.prototype[Symbol.hasInstance].call(this, value)
   }
 
-  /** Whether the operation may have been done, or may still be. */
+  /** Whether the operation could have taken effect, or could still do so. */
   readonly isOutcomeUnknown: boolean
 
-  /** @param message for the host; the client never sees it */
+  /** @param message a message for the host; clients never see it */
   constructor(message?: string, options: StoreUnavailableErrorOptions = {}) {
     super(message, options)
     this.isOutcomeUnknown = readMember(options, 'isOutcomeUnknown') ?? false

@@ -1,7 +1,10 @@
-// Parts of regular expressions with the flag `u`.
+// Sources for regular expressions with the `u` flag.
 
-/** Invisible characters that are often copied from web pages. Others, such as joiners, can be part of a word. */
+/**
+ * Invisible characters that are often copied from web pages. Other invisible characters, such as joiners, can be part
+ * of a word.
+ */
 export const INVISIBLE_CHARACTERS = '[\\u00ad\\u200b\\u2060\\ufeff]'
 
-/** White space, invisible characters and quotes at either end, where shells, Compose files and copying leave them. */
+/** White space, invisible characters and quotes at either end: leftovers of shells, Compose files or copy and paste. */
 export const LEADING_OR_TRAILING_STRAY = '^[\\s\\p{Cf}\\p{Pi}\\p{Pf}\'"`]|[\\s\\p{Cf}\\p{Pi}\\p{Pf}\'"`]$'

@@ -2,13 +2,13 @@ import { Buffer } from 'node:buffer'
 
 export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 
-/** Whether a value is a string that every store keeps unchanged. */
+/** Whether a value is a string that every store can preserve unchanged. */
 export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** Writes a text in UTF-8, one character for each byte: so its length counts bytes, and Node sends a plain copy. */
+/** Encodes text as UTF-8 with one character per byte, so that `length` counts bytes and Node can send it as `latin1`. */
 export function encodeUtf8(text: string): string {
-  // To count the bytes also flattens a text that was put together, which takes less memory.
+  // `Buffer.byteLength` also flattens a concatenated string, which reduces its memory.
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 

@@ -30,10 +30,9 @@ const createRejection = (error: number, message: string, ...reportedErrors: stri
   body: JSON.stringify({ error, message }),
   told: reportedErrors,
 })
-const createFailure = (reportedError: string) =>
-  createRejection(50000, 'Something went wrong in the service.', reportedError)
+const createFailure = (reportedError: string) => createRejection(50000, 'An internal error occurred.', reportedError)
 const TOO_LATE = createFailure(
-  'TypeError: The body was read before the service saw it: mount plant-store before the body parser',
+  'TypeError: The body was already read: mount plant-store before the body parser, or keep the unparsed body in request.rawBody',
 )
 const CREATED = { status: 200, body: '{"name":"Fern"}', told: [] as string[] }
 
@@ -230,7 +229,7 @@ test('warns once, at the first request whose body a parser has turned into an ob
   assert.deepEqual(warnings, [])
   for (let i = 0; i < 2; i++) await client.send(post('ada', PLANT, ['x-parser', 'object']))
   assert.deepEqual(warnings, [
-    'PlantStoreWarning: A parser has read the body, and parsers round ids beyond 2^53: ' +
-      'mount plant-store before the body parser, or keep the bytes in request.rawBody',
+    'PlantStoreWarning: A body parser ran before plant-store. Parsers round ids beyond 2^53: ' +
+      'mount plant-store before the body parser, or keep the unparsed body in request.rawBody',
   ])
 })

@@ -154,7 +154,7 @@ test('sentences say what the service does, and what it lacks', () => {
     ['CHANGELOG.md', /makes a function [^.]* plants\s/],
     ['CONTRIBUTING.md', /src\/operations.ts +create.*/],
     ['docs/configuration.md', /who may .*/],
-    ['src/http/caller.ts', /What a caller may do .*/],
+    ['src/http/caller.ts', /The access level of a token: .*/],
     ['src/standalone/paths/page/browser/page.html', /An HTTP service that .* plants\./],
   ] as const) {
     const [said] = sentence.exec(readFileSync(path, 'utf8'))!

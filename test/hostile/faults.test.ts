@@ -21,9 +21,12 @@ import {
   type TestRequest,
 } from '../support/wire/service.ts'
 
-const UNEXPECTED = [50000, 'Something went wrong in the service.'] as const
-const UNAVAILABLE = [50300, 'The plants are out of reach at the moment; try again.'] as const
-const TIMED_OUT = [50301, 'The store did not answer in time; whether the request was carried out is unknown.'] as const
+const UNEXPECTED = [50000, 'An internal error occurred.'] as const
+const UNAVAILABLE = [50300, 'The store is temporarily unavailable. The request had no effect; try again.'] as const
+const TIMED_OUT = [
+  50301,
+  'The store failed or did not respond in time. It is unknown whether the request took effect.',
+] as const
 
 const REJECTED_WITH_NULL: PromiseLike<never> = {
   then: (_, onRejected) => Promise.resolve(onRejected?.(null) as never),
@@ -67,7 +70,7 @@ const FAULTS: readonly Fault[] = [
   ['is unavailable', () => Promise.reject(unavailable), UNAVAILABLE, unavailable],
   ['is unavailable at once', createThrower(unavailable), UNAVAILABLE, unavailable],
   ['is lost in the middle', () => Promise.reject(connectionLost), TIMED_OUT, connectionLost],
-  ['never settles', () => neverSettles, TIMED_OUT, new Error('The store did not answer within 20 ms.')],
+  ['never settles', () => neverSettles, TIMED_OUT, new Error('The store did not respond within 20 ms.')],
 ]
 
 /** Sends a request to a service of which something fails so, and sees what the client and the host are told. */
@@ -101,7 +104,7 @@ const AUTHENTICATE_FAULTS: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
   ['is lost in the middle', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
   ['is lost in the middle at once', createThrower(connectionLost), UNAVAILABLE, connectionLost],
-  ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not answer within 20 ms')],
+  ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not settle within 20 ms')],
   [
     'answers no owner',
     () => 'a\0b',
@@ -197,7 +200,7 @@ suite('a validate that', () => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
-    const error = new StoreUnavailableError("validate didn't settle within 20 ms")
+    const error = new StoreUnavailableError('validate did not settle within 20 ms')
     await assertFault(t, options, requests.create, ['takes too long', options.validate, UNAVAILABLE, error])
     verdict.resolve(undefined)
     await nextTick()
@@ -279,7 +282,7 @@ test('without an onError the first failure is a warning of the process, which sh
   const server = await servePlants(t, { authenticate })
   for (const token of ['se.cret', 'other']) await assertError(server, get(token), ...UNEXPECTED)
   assert.deepEqual(warnings, [
-    'PlantStoreWarning: A request failed: no owner of …, none of …s (createPlantStore has no onError, which is told of each failure)',
+    'PlantStoreWarning: A request failed: no owner of …, none of …s (set the option onError to get every such error)',
   ])
 })
 

@@ -222,7 +222,8 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       const answer = await (await connect()).send(get('ada'))
 
-      const body = '{"error":50300,"message":"The plants are out of reach at the moment; try again."}'
+      const body =
+        '{"error":50300,"message":"The store is temporarily unavailable. The request had no effect; try again."}'
       const headers = {
         'content-type': 'application/json',
         'content-length': String(body.length),
@@ -230,7 +231,7 @@ for (const protocol of ['http', 'h2c'] as const) {
         'retry-after': '1',
       }
       assert.deepEqual(answer, { status: 503, headers, body })
-      const reason = 'The list has waited 100 ms for others to end: maxListsPerOwner is 1.'
+      const reason = 'The list waited 100 ms for another list of its owner to end (maxListsPerOwner is 1).'
       const event = { status: 503, error: 50300, bytes: body.length, complete: true } as const
       await assertTold(told, event, new StoreUnavailableError(reason))
     })

@@ -53,8 +53,8 @@ async function assertRejected({ closed }: RawConnection, error: number, message:
 
 suite('what node:http refuses is answered with an error', () => {
   const malformed = 'The request is malformed.'
-  const tooMany = 'The request has too many header fields, or too large ones.'
-  const unmet = 'The only expectation that is met here is 100-continue.'
+  const tooMany = 'The request has too many header fields, or they are too large.'
+  const unmet = 'The only supported expectation is 100-continue.'
   for (const [name, request, error, message] of [
     ['no HTTP', 'plants, please\r\n\r\n', 40000, malformed],
     ['a malformed chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`, 40000, malformed],

@@ -229,7 +229,7 @@ suite('a response that fails in its midst', { timeout: 300_000 }, () => {
     })
     await assert.rejects(client.send(GET))
     await waitUntil(() => reason !== undefined)
-    assert.equal(reason!.message, 'The response could not be sent to its end')
+    assert.equal(reason!.message, 'The response was aborted before it was complete')
   })
 
   test('resets no connection of HTTP/1.1, which may hold whole responses before it', async (t) => {

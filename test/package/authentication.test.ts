@@ -15,12 +15,12 @@ const CONTENT = { 'content-type': 'application/json', 'cache-control': 'no-store
 const UNAUTHORIZED = {
   status: 401,
   headers: { ...CONTENT, 'www-authenticate': 'Bearer realm="plant-store", error="invalid_token"' },
-  body: '{"error":40101,"message":"The bearer token is malformed or not known here."}',
+  body: '{"error":40101,"message":"The bearer token is invalid."}',
 }
 const UNAVAILABLE = {
   status: 503,
   headers: { ...CONTENT, 'retry-after': '1' },
-  body: '{"error":50300,"message":"The plants are out of reach at the moment; try again."}',
+  body: '{"error":50300,"message":"The store is temporarily unavailable. The request had no effect; try again."}',
 }
 const EMPTY_LIST = { status: 200, headers: CONTENT, body: '[]' }
 

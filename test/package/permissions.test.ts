@@ -46,7 +46,7 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
       `HOST takes the path of a Unix socket that can be made, ${refused('--allow-fs-write')}`,
     ],
     [NETWORK_FLAGS, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
-    [[], {}, 'this Node takes --permission only with --allow-net, as the program uses the network'],
+    [[], {}, 'with --permission, the server also needs --allow-net'],
   ]
   for (const [flags, settings, said] of rows) {
     const skip = flags.length === 0 && NETWORK_FLAGS.length === 0 && 'this Node gives the network to all'

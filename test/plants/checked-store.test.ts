@@ -22,7 +22,7 @@ for (const method of ['create', 'delete'] as const) {
   suite(`the ${method} of a store`, () => {
     for (const result of [undefined, null, 1, 'true', {}]) {
       test(`must not return ${JSON.stringify(result)}`, async () => {
-        const expected = new TypeError('create and delete of a store must return true or false')
+        const expected = new TypeError('store.create and store.delete must return true or false')
         assert.throws(() => callStore(method, result), expected)
         await assert.rejects(async () => await callStore(method, Promise.resolve(result)), expected)
       })
@@ -32,10 +32,10 @@ for (const method of ['create', 'delete'] as const) {
 
 suite('the list of a store', () => {
   const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
-  const order = 'list of a store must return plants whose ids are bigints, ascending and greater than after'
-  const shape = 'the result of list of a store must be an object { plants, hasMore }, not'
-  const array = 'plants, returned by list of a store, must be an array, not'
-  const boolean = 'hasMore, returned by list of a store, must be true or false, not'
+  const order = 'store.list must return plants in ascending order of id, with ids that are bigints greater than after'
+  const shape = 'the result of store.list must be an object { plants, hasMore }, not'
+  const array = 'plants in the result of store.list must be an array, not'
+  const boolean = 'hasMore in the result of store.list must be true or false, not'
   const page = (...plants: readonly unknown[]) => ({ plants, hasMore: false })
   const wrong: readonly (readonly [name: string, message: string, page: unknown, after?: bigint])[] = [
     ['nothing', `${shape} undefined`, undefined],
@@ -44,7 +44,7 @@ suite('the list of a store', () => {
     ['plants that are no array', `${array} [Object]`, { plants: { length: 1, at: () => FERN }, hasMore: false }],
     ['no hasMore', `${boolean} undefined`, { plants: [FERN] }],
     ['a hasMore that is a string', `${boolean} 'false'`, { plants: [FERN], hasMore: 'false' }],
-    ['more plants than the limit', 'list of a store returned 3 plants; limit is 2', page(...plants)],
+    ['more plants than the limit', 'store.list returned 3 plants, but limit is 2', page(...plants)],
     ['a plant whose id is a number', order, page({ id: 1, name: 'Fern' }, FERN)],
     ['plants out of order', order, page(...plants.slice(0, 2).reverse())],
     ['a plant twice', order, page(FERN, FERN)],

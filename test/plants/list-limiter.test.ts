@@ -46,7 +46,7 @@ suite('of more long lists than an owner may read at once', () => {
   test('one that waits too long fails, and the next goes on in its place', async () => {
     const slots = new ListLimiter(1, 1, CLIENT_EVENTS)
     assert.equal(slots.acquire(createList()), undefined)
-    const reason = 'The list has waited 1 ms for others to end: maxListsPerOwner is 1.'
+    const reason = 'The list waited 1 ms for another list of its owner to end (maxListsPerOwner is 1).'
     await assert.rejects(slots.acquire(createList())!, new StoreUnavailableError(reason))
     slots.release('ada')
     assert.equal(slots.acquire(createList()), undefined)

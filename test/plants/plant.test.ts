@@ -64,7 +64,7 @@ for (const plant of [
   { id: 1n, name: 'Fern', tag: null },
 ]) {
   test(`does not encode ${JSON.stringify({ ...plant, id: 1 })}`, () => {
-    const expected = new TypeError('a plant has a name or tag that is no string')
+    const expected = new TypeError('the name and tag of a plant must be strings')
     assert.throws(() => encodeFields(plant as unknown as NewPlant), expected)
   })
 }

@@ -65,7 +65,7 @@ for (const path of ['/livez', '/livez?verbose', 'http://host/livez', '/%6Civez',
 
 for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/livez%', '/', '/undefined']) {
   test(`${path} is left to the plants`, async (t) => {
-    const message = 'There is nothing at this path. The plants are at /plants.'
+    const message = 'There is no resource at this path. The plants are at /plants.'
     assert.deepEqual(
       await sendAnonymous(await serveProgramPaths(t), path),
       createJsonResponse(404, { error: 40400, message }),
@@ -193,7 +193,7 @@ suite('/readyz', () => {
     test(`is ${reason ? 'not ready, which is logged,' : 'ready'} if the store ${name}`, async (t) => {
       const events = captureLog(t)
       const expected = reason
-        ? createNotReadyResponse('The plants are out of reach at the moment; try again.')
+        ? createNotReadyResponse('The store is temporarily unavailable. The request had no effect; try again.')
         : READY_RESPONSE
       assert.deepEqual(await sendAnonymous(await serveProgramPaths(t, ping), '/readyz'), expected)
       assert.deepEqual(getValues(events, 'event'), reason ? ['unready'] : [])

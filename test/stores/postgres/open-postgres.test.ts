@@ -141,7 +141,7 @@ test('starts before its server, says so once, and is ready once it has come', as
   const program = await startProgram(t, { PLANT_STORE_URL: url })
   assert.equal((await program.fetch('/livez')).status, 200)
   assert.equal((await program.fetch('/readyz')).status, 503)
-  const message = 'The plants are out of reach at the moment; try again.'
+  const message = 'The store is temporarily unavailable. The request had no effect; try again.'
   assert.deepEqual(await createPlant(program), [503, { error: 50300, message }])
   assert.equal((await program.fetch('/plants')).status, 503)
   assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 503)

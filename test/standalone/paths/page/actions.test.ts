@@ -70,7 +70,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
   test('says an error in the words of the service, beside the field that it speaks of, until that is written in', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1), maxBodyBytes: 100 })
     const rows = [
-      ['create', 'Id', { Name: 'Fern', Id: '1' }, 'new-id: You already have a plant with this id; it stays as it was.'],
+      ['create', 'Id', { Name: 'Fern', Id: '1' }, 'new-id: You already have a plant with this id. It was not changed.'],
       ['create', 'Name', { Id: '2', Name: 'Fern\0' }, 'new-name: name contains U+0000.'],
       ['delete', 'Id', { Id: '42' }, 'delete-id: You have no plant with this id.'],
     ] as const

@@ -150,7 +150,10 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.getText('#access'), 'none yet')
     await page.submit('list')
     await page.waitForText('#list .result', /^401/)
-    assert.equal(await page.getText('#token-error'), 'A bearer token is needed: send "Authorization: Bearer <token>".')
+    assert.equal(
+      await page.getText('#token-error'),
+      'A bearer token is required: send "Authorization: Bearer <token>".',
+    )
     assert.equal(await page.getText('#access'), 'none yet')
   })
 
@@ -197,11 +200,11 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.getText('#access'), 'may read; not seen to write yet')
     assert.ok(page.requests.every((request) => request.startsWith('GET ')))
     await page.createPlant('42', 'Moss')
-    await page.waitForText('#create .result', /^403 Forbidden: This bearer token may only read\.$/)
+    await page.waitForText('#create .result', /^403 Forbidden: This bearer token is read-only\.$/)
     assert.deepEqual([await page.getText('#access'), await page.getText('#token-error')], ['may only read', ''])
     await page.clickButton('#list', 'Delete plant 2, \u2068Fern 2\u2069')
     await page.clickButton('#list', 'Delete for good plant 2, \u2068Fern 2\u2069')
-    await page.waitForText('#list .result', /^403 Forbidden: This bearer token may only read\. Page 1: 10 plants\./)
+    await page.waitForText('#list .result', /^403 Forbidden: This bearer token is read-only\. Page 1: 10 plants\./)
   })
 
   for (const isPending of [false, true]) {
