@@ -15,11 +15,11 @@ import { findFreePort } from '../../support/wire/find-free-port.ts'
 const OBSERVABILITY = readDocument('docs/observability.md')
 const QUERIES = findCodeBlocks(OBSERVABILITY, 'promql').map(({ code }) => code.trim())
 const ALERTS = [
-  'PlantStoreRunsOutOfConnections',
-  'PlantStoreRunsOutOfDescriptors',
-  'PlantStoreIsNotReady',
-  'PlantStoreFails',
-  'PlantStoreIsBusy',
+  'PlantStoreConnectionsNearLimit',
+  'PlantStoreDescriptorsNearLimit',
+  'PlantStoreNotReady',
+  'PlantStoreFailing',
+  'PlantStoreOverloaded',
 ]
 const [SCRAPE_CONFIG, ALERT_RULES] = findCodeBlocks(OBSERVABILITY, 'yaml').map(({ code }) => code)
 const { panels } = JSON.parse(readFileSync('docs/grafana.json', 'utf8')) as {
@@ -45,9 +45,8 @@ test('promtool fires the alert for a burst of failures that is over', { skip: sk
   const seriesOf = (status: number, values: string): string =>
     `{ series: 'http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}"}', values: '${values}' }`
   const check = (time: string, alerts: string): string =>
-    `{ eval_time: ${time}, alertname: PlantStoreFails, exp_alerts: [${alerts}] }`
-  const alert =
-    '{ exp_annotations: { summary: More than one request in a hundred fails; read the log for "failure". } }'
+    `{ eval_time: ${time}, alertname: PlantStoreFailing, exp_alerts: [${alerts}] }`
+  const alert = '{ exp_annotations: { summary: More than 1 % of the requests fail; look for "failure" in the log. } }'
   const rules = createTempFile(t, ALERT_RULES!)
   const tests = `
 rule_files: [${rules}]
@@ -76,7 +75,7 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
     assert.equal((await program.fetch('/plants')).status, 503)
     writeFileSync(tokens, 'ada\n')
     program.child.kill('SIGHUP')
-    for (const alert of ['PlantStoreFails', 'PlantStoreRejectsSettingsFile']) {
+    for (const alert of ['PlantStoreFailing', 'PlantStoreSettingsFileRejected']) {
       await ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
     }
     for (const query of [
@@ -128,7 +127,7 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
       for (const alert of ALERTS) await fires(alert)
     })
     program.child.kill('SIGKILL')
-    await fires('PlantStoreIsDown')
+    await fires('PlantStoreDown')
   })
 })
 

@@ -11,7 +11,7 @@ const pool = (await openDatabase({ after })).openPool()
 await pool.query(schema)
 await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'fern', NULL), ('bob', 1, 'moss', 'green')`)
 const [PARTITIONS_SQL = ''] = findSqlBlocks('Partitions on one server')
-const [MIGRATION_SQL = ''] = findSqlBlocks('An existing table')
+const [MIGRATION_SQL = ''] = findSqlBlocks('Partitioning an existing table')
 await pool.query(MIGRATION_SQL.replace('-- here the new table', () => PARTITIONS_SQL))
 
 test('takes over what a plain table had', async () => {
