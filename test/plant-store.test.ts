@@ -84,9 +84,7 @@ suite(
       ['a Koa context', /\[Object\], \[Function.*\]/, requestKoa],
       ['a Fastify request and reply', /\[Request\], \[Reply\]/, requestFastify],
     ] as const) {
-      const message = new RegExp(
-        `^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/frameworks\\.md$`,
-      )
+      const message = new RegExp(`^plant-store needs ${needed}, not \\(.*${got.source}.*\\): see docs/frameworks\\.md$`)
       test(name, () => assert.rejects(ask, { name: 'TypeError', message }))
     }
   },

@@ -152,20 +152,23 @@ suite('while the service is unavailable, the web UI', { skip: skipWithoutChromiu
   })
 
   for (const isForgotten of [false, true]) {
-    test(isForgotten ? 'does not retry a failed list after its token is forgotten' : 'retries a failed list automatically', async (t) => {
-      const page = await openAsAda(t, { store: createStoreWithFerns(21) })
-      const stop = page.respondWith('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
-      await page.fillAndSubmit('list')
-      await page.waitForText('#list .result', /^503 Service Unavailable: Away\.$/)
-      stop()
-      if (isForgotten) await page.clickButton('#token-form', 'Forget')
-      const lists = page.countRequests('GET /plants')
-      if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
-      else await page.waitForText('#list .result', /^Page 1/)
-      await page.page.waitForNetworkIdle({ idleTime: 100 })
-      assert.equal(await page.getText('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
-      assert.equal(page.countRequests('GET /plants') - lists, isForgotten ? 0 : 1)
-    })
+    test(
+      isForgotten ? 'does not retry a failed list after its token is forgotten' : 'retries a failed list automatically',
+      async (t) => {
+        const page = await openAsAda(t, { store: createStoreWithFerns(21) })
+        const stop = page.respondWith('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
+        await page.fillAndSubmit('list')
+        await page.waitForText('#list .result', /^503 Service Unavailable: Away\.$/)
+        stop()
+        if (isForgotten) await page.clickButton('#token-form', 'Forget')
+        const lists = page.countRequests('GET /plants')
+        if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
+        else await page.waitForText('#list .result', /^Page 1/)
+        await page.page.waitForNetworkIdle({ idleTime: 100 })
+        assert.equal(await page.getText('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
+        assert.equal(page.countRequests('GET /plants') - lists, isForgotten ? 0 : 1)
+      },
+    )
   }
 
   test('treats a truncated response as a failure', async (t) => {
