@@ -49,7 +49,7 @@ test(
       `{ series: 'http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}"}', values: '${values}' }`
     const check = (time: string, alerts: string): string =>
       `{ eval_time: ${time}, alertname: PlantStoreFailing, exp_alerts: [${alerts}] }`
-    const alert = '{ exp_annotations: { summary: More than 1 % of the requests fail; look for "failure" in the log. } }'
+    const alert = '{ exp_annotations: { summary: More than 1% of the requests fail; look for "failure" in the log. } }'
     const rules = createTempFile(t, ALERT_RULES!)
     const tests = `
 rule_files: [${rules}]

@@ -13,7 +13,7 @@ import { TOKEN } from '../../../support/program/program.ts'
 
 const SCHEMES = ['light', 'dark'] as const
 
-/** `deviceScaleFactor` simulates zoom: at 200 %, a window of 1,280 pixels has a width of 640 CSS pixels and a factor of 2. */
+/** `deviceScaleFactor` simulates zoom: at 200%, a window of 1,280 pixels has a width of 640 CSS pixels and a factor of 2. */
 const VIEWPORTS = [
   { width: 320, deviceScaleFactor: 1 },
   { width: 320, deviceScaleFactor: 4 },
