@@ -231,7 +231,7 @@ suite('the error message contains the byte offset of invalid UTF-8, for', () => 
     // sequences of five and six bytes.
     ...'c0af e080af f08080af c1bf e09fbf f08fbfbf eda080 edbfbf eda0bcedbcb5 f4908080 f5808080'.split(' '),
     ...'f888808080 fc8480808080'.split(' '),
-    // Bytes that never occur in UTF-8, UTF-16, and Latin-1.
+    // Bytes that UTF-8 never uses, UTF-16 text, and Latin-1 text.
     ...'fe ff fffe7b00 e974e9'.split(' '),
   ]
   const places = [

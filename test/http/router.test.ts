@@ -67,7 +67,7 @@ const BYPASSES = [
 ]
 
 for (const target of BYPASSES) {
-  test(`"${target}" matches no route, because it has no valid host (authorization bypass)`, () => {
+  test(`"${target}" is not a valid absolute-form target and matches no route (authorization bypass)`, () => {
     assert.equal(createRouter('', ['/', '/plants', '/plants/{id}'])(target), undefined)
   })
 }
