@@ -7,18 +7,18 @@ import { countTimers } from './support/event-loop.ts'
 const fault = new Error('a fault')
 const timeoutError = new Error('too late')
 
-/** Settles as promises do, but is none. */
+/** A thenable that settles like the promise, but isn't a `Promise`. */
 function toThenable<T>(promise: Promise<T>): PromiseLike<T> {
   return { then: (...args) => promise.then(...args) }
 }
 
-/** Settles with another that may never settle, as no promise does. */
+/** A thenable that resolves to another promise. Native promises adopt the state of the other promise instead. */
 function toNestedThenable<T>(promise: Promise<T>): PromiseLike<T> {
   return { then: (resolve) => resolve?.(promise as T) as never }
 }
 
 suite('withDeadline', () => {
-  test('passes what is there through at once, without a timer', () => {
+  test('returns synchronous results immediately, without a timer', () => {
     const before = countTimers()
     for (const result of [undefined, null, 0, 'text', { then: 'later' }]) {
       assert.equal(
@@ -32,9 +32,9 @@ suite('withDeadline', () => {
   for (const [name, wrap] of [
     ['a promise', <T>(promise: Promise<T>) => promise],
     ['a thenable', toThenable],
-    ['a thenable that settles with a promise', toNestedThenable],
+    ['a thenable that resolves to a promise', toNestedThenable],
   ] as const) {
-    test(`settles as ${name} does, and leaves no timer, or rejects if that takes too long`, async () => {
+    test(`settles like ${name} and clears its timer, or rejects after the timeout`, async () => {
       const before = countTimers()
       assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => timeoutError), 7)
       await assert.rejects(async () => withDeadline(wrap(Promise.reject(fault)), 60_000, () => timeoutError), fault)
@@ -47,7 +47,7 @@ suite('withDeadline', () => {
   }
 })
 
-test('andThen goes on at once with a result that is there, and later with a promise', async () => {
+test('chain calls back synchronously for a plain value, and asynchronously for a promise', async () => {
   assert.equal(
     chain(20, (value) => value + 1),
     21,
@@ -57,7 +57,7 @@ test('andThen goes on at once with a result that is there, and later with a prom
   assert.equal(await later, 21)
 })
 
-test('andThen waits for a promise of another realm or a thenable that passed through withDeadline', async () => {
+test('chain waits for a promise of another realm, or a thenable, that went through withDeadline', async () => {
   const promise = runInNewContext('Promise.resolve(20)') as Promise<number>
   for (const result of [promise, toThenable(Promise.resolve(20))]) {
     const limited = withDeadline(result, 10_000, () => fault)
@@ -65,7 +65,7 @@ test('andThen waits for a promise of another realm or a thenable that passed thr
   }
 })
 
-test('andThen waits for the promise of an async function while the global Promise is replaced', async (t) => {
+test('chain waits for the promise of an async function while the global Promise is replaced', async (t) => {
   const { Promise: native } = globalThis
   t.after(() => (globalThis.Promise = native))
   globalThis.Promise = class<T> extends native<T> {}
@@ -75,23 +75,23 @@ test('andThen waits for the promise of an async function while the global Promis
   assert.equal(await later, 21)
 })
 
-suite('attempt', () => {
+suite('callSafely', () => {
   const fail = (): never => {
     throw fault
   }
   for (const [name, call] of [
-    ['is thrown', fail],
-    ['a promise rejects with', () => Promise.reject(fault)],
-    ['a thenable rejects with', () => toThenable(Promise.reject(fault))],
-    ['a promise rejects with that a thenable settles with', () => toNestedThenable(Promise.reject(fault))],
+    ['a thrown error', fail],
+    ['the rejection of a promise', () => Promise.reject(fault)],
+    ['the rejection of a thenable', () => toThenable(Promise.reject(fault))],
+    ['the rejection of a promise that a thenable resolves to', () => toNestedThenable(Promise.reject(fault))],
   ] as const) {
-    test(`catches what ${name}`, async () => {
+    test(`passes ${name} to the error callback`, async () => {
       const caught = await new Promise((resolve) => callSafely(call, resolve))
       assert.equal(caught, fault)
     })
   }
 
-  test('reports nothing if the call does well', async () => {
+  test('reports no error if the call succeeds', async () => {
     const errors: unknown[] = []
     for (const result of [undefined, null, 7, Promise.resolve(7)]) {
       const call = (): unknown => result

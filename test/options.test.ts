@@ -58,7 +58,7 @@ const INVALID_OPTIONS: readonly Row[] = [
     `${pathRule} '${basePath}'`,
   ]),
   [{ tokens, basePath: 7 }, `${pathRule} 7`],
-  // What an object holds is not quoted.
+  // The message doesn't quote the contents of objects, which can be secret.
   [{ tokens, basePath: tokens }, `${pathRule} [Object]`],
   [{ tokens, basePath: ['/api'] }, `${pathRule} [Array]`],
   ...['maxLimit', 'maxListsPerOwner'].flatMap((name) =>
@@ -73,7 +73,7 @@ const INVALID_OPTIONS: readonly Row[] = [
 ]
 
 for (const [options, message] of INVALID_OPTIONS) {
-  test(`refuses ${inspect(options)}: ${message}`, () => {
+  test(`createPlantStore rejects ${inspect(options)}: ${message}`, () => {
     assert.throws(() => createPlantStore(options as PlantStoreOptions), new TypeError(message))
   })
 }
@@ -95,7 +95,7 @@ for (const given of [
   DEFAULTS,
   Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined])),
 ]) {
-  test(`have a default for each but who is let in: ${inspect(given)}`, () => {
+  test(`resolveOptions applies all defaults to ${inspect(given)} with tokens`, () => {
     const { store: chosen, findCaller, onError, ...settings } = resolveOptions({ tokens, ...given })
     assert.deepEqual(settings, DEFAULTS)
     assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
@@ -104,7 +104,7 @@ for (const given of [
   })
 }
 
-test('have an onError that warns of a failure that is no error, of a request without a token', async () => {
+test('the default onError emits a warning, even for a failure that is not an Error', async () => {
   const warned = once(process, 'warning')
   resolveOptions({ tokens }).onError(null, request)
   const [{ message }] = (await warned) as [Error]
@@ -123,7 +123,7 @@ const CUSTOM_OPTIONS = {
 }
 
 for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
-  test(`are what was given, with the basePath "${basePath}"`, () => {
+  test(`resolveOptions keeps custom options, with the basePath "${basePath}"`, () => {
     const { findCaller, ...settings } = resolveOptions({
       tokens: new Map([['secret', 'ada']]),
       ...CUSTOM_OPTIONS,
@@ -134,7 +134,7 @@ for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
   })
 }
 
-test('are read where an object inherits them, as it does the getters of its class', () => {
+test('resolveOptions reads inherited options, such as the getters of a class', () => {
   assert.equal(resolveOptions(Object.create({ tokens, maxLimit: 7 }) as PlantStoreOptions).maxLimit, 7)
 })
 
@@ -143,7 +143,7 @@ const POLLUTION = {
   ...{ validate: () => 'eve', onError: () => 'eve', onResponse: () => 'eve', maxLimit: 1, maxBodyBytes: 1 },
 }
 
-test('ignore what `Object.prototype` has (prototype pollution)', () => {
+test('resolveOptions ignores properties of `Object.prototype` (prototype pollution)', () => {
   const {
     findCaller,
     store: chosen,
@@ -156,7 +156,7 @@ test('ignore what `Object.prototype` has (prototype pollution)', () => {
   assert.notEqual(onError, POLLUTION.onError)
 })
 
-test('of stores and servers ignore what `Object.prototype` has (prototype pollution)', () => {
+test('the options of stores and servers ignore properties of `Object.prototype` (prototype pollution)', () => {
   const defaults = { maxBatch: 1000, onWarning: () => undefined }
   assert.deepEqual(
     withPollutedPrototype({ maxBatch: 1, onWarning: () => 'eve' }, () =>
@@ -166,7 +166,7 @@ test('of stores and servers ignore what `Object.prototype` has (prototype pollut
   )
 })
 
-test('can have no prototype at all', () => {
+test('resolveOptions accepts an object without a prototype', () => {
   const options = Object.assign(Object.create(null) as object, { tokens, maxLimit: 7 })
   assert.equal(resolveOptions(options).maxLimit, 7)
 })

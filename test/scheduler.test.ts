@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { scheduleTask, hasUrgentBudget } from '../src/scheduler.ts'
 import { blockEventLoop } from './support/event-loop.ts'
 
-/** Counts the rounds of the event loop while the test runs. */
+/** Counts event-loop ticks while the test runs. */
 function countTicks(t: TestContext): () => number {
   let ticks = 0
   let next = setImmediate(function count() {
@@ -16,7 +16,7 @@ function countTicks(t: TestContext): () => number {
   return () => ticks
 }
 
-/** Makes calls that each do so, and says in which round each was made. */
+/** Schedules tasks that each run the action. Resolves with the event-loop tick in which each task ran. */
 async function recordTicks(t: TestContext, calls: number, action: () => void): Promise<number[]> {
   const getTick = countTicks(t)
   const ticks: number[] = []
@@ -32,8 +32,8 @@ async function recordTicks(t: TestContext, calls: number, action: () => void): P
   return ticks
 }
 
-suite('calls in later rounds', () => {
-  test('are made in the order in which they were asked for, the urgent ones first', async () => {
+suite('scheduled tasks', () => {
+  test('run in the order in which they were scheduled, urgent tasks first', async () => {
     const made: string[] = []
     await new Promise<void>((resolve) => {
       scheduleTask(() => made.push('first'))
@@ -49,27 +49,27 @@ suite('calls in later rounds', () => {
   })
 
   for (const [what, act] of [
-    ['longer than its share', () => blockEventLoop(3)],
+    ['exceeds the time budget', () => blockEventLoop(3)],
     [
-      'longer with what it leaves to promises and ticks',
+      'exceeds the time budget together with its promises and nextTick callbacks',
       () => {
         blockEventLoop(0.2)
         process.nextTick(() => void Promise.resolve().then(() => blockEventLoop(3)))
       },
     ],
   ] as const) {
-    test(`have a round each if each takes ${what}`, async (t) => {
+    test(`run in separate event-loop ticks if each ${what}`, async (t) => {
       assert.equal(new Set(await recordTicks(t, 5, act)).size, 5)
     })
   }
 
-  test('share rounds if they take little, however many wait', async (t) => {
+  test('share event-loop ticks if they are short, however many are queued', async (t) => {
     const count = 20_000
     const rounds = await recordTicks(t, count, () => undefined)
-    assert.ok(new Set(rounds).size < count / 20, `${count} calls in ${new Set(rounds).size} rounds`)
+    assert.ok(new Set(rounds).size < count / 20, `${count} tasks ran in ${new Set(rounds).size} ticks`)
   })
 
-  test('are made in rounds of their own if one call asks for the next', async (t) => {
+  test('run in separate event-loop ticks if each task schedules the next', async (t) => {
     const round = countTicks(t)
     const rounds: number[] = []
     await new Promise<void>((resolve) => {
@@ -82,7 +82,7 @@ suite('calls in later rounds', () => {
     assert.equal(new Set(rounds).size, 5)
   })
 
-  test('are made though one of them throws', async () => {
+  test('still run after one of them has thrown', async () => {
     const caught: unknown[] = []
     const listeners = process.listeners('uncaughtException')
     process.removeAllListeners('uncaughtException').once('uncaughtException', (error) => caught.push(error.message))
@@ -96,7 +96,7 @@ suite('calls in later rounds', () => {
     assert.deepEqual(caught, ['of a host'])
   })
 
-  test('are made in the async context of none that asks', async () => {
+  test('do not run in the async context of the code that scheduled them', async () => {
     const context = new AsyncLocalStorage<string>()
     const found = await new Promise((resolve) => {
       context.run('of a request', () => scheduleTask(() => resolve(context.getStore())))
@@ -104,7 +104,7 @@ suite('calls in later rounds', () => {
     assert.equal(found, undefined)
   })
 
-  test('need not wait if they are urgent and the round is free: until its time is over, or another one waits', async () => {
+  test('can be skipped by urgent work while the tick has budget left and no other task is queued', async () => {
     const nextRound = (): Promise<void> => new Promise((resolve) => scheduleTask(resolve))
     await nextRound()
     assert.ok(hasUrgentBudget())

@@ -20,18 +20,18 @@ async function runUntilExit(
   return { status: await ended, stdout: stdout.lines.join('\n'), stderr: stderr.lines.join('\n') }
 }
 
-/** Sees that a program ends with a status, and prints one line. */
+/** Asserts that the program exits with a status after printing one line to stderr. */
 async function assertExits(status: number, stderr: string, ...run: Parameters<typeof runUntilExit>): Promise<void> {
   assert.deepEqual(await runUntilExit(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
 }
 
-/** Runs the curl command that a program printed. */
+/** Runs the curl command that the program has printed. */
 function runPrintedCommand({ stdout }: Program): string {
   const line = stdout.lines.find((line) => line.includes('curl'))
   return execFileSync('sh', ['-c', `${line!} --silent --write-out ' %{http_code}'`], { encoding: 'utf8' })
 }
 
-/** The arguments of Node with which it takes itself for another version. */
+/** Node arguments that make the program see another Node version. */
 function createVersionFlags(version: string): string[] {
   return createImportFlags(
     `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`,
@@ -45,8 +45,8 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
 
 const invalidPortMessage = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
 
-suite('the start', () => {
-  test('without tokens prints one, a curl command that creates a plant, and a web UI link that stays in the browser history', async (t) => {
+suite('the program', () => {
+  test('without tokens prints a demo token, a working curl command, and a web UI link with a note about the browser history', async (t) => {
     const program = new Program({ PORT: '0' })
     t.after(() => program.stop())
     const address = (await program.stdout.waitForLine((line) => line.includes('#token=')))!.trim()
@@ -77,7 +77,7 @@ suite('the start', () => {
     assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
   })
 
-  test('has no page if PLANT_STORE_PAGE is 0, and prints no address of one', async (t) => {
+  test('serves no web UI and prints no link to it with PLANT_STORE_PAGE=0', async (t) => {
     const program = new Program({ PORT: '0', PLANT_STORE_PAGE: '0' })
     t.after(() => program.stop())
     await program.waitUntilServing()
@@ -87,7 +87,7 @@ suite('the start', () => {
     assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
-  test('with tokens says where it listens, and prints no token', async (t) => {
+  test('with tokens prints and logs its address, but no token', async (t) => {
     const program = await startProgram(t)
     const { time, ...start } = await program.waitForLogEvent('start')
     assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
@@ -99,7 +99,7 @@ suite('the start', () => {
   })
 
   for (const argument of ['--help', '-h']) {
-    test(`prints the settings at ${argument} and serves nothing`, async () => {
+    test(`prints the settings and exits with ${argument}`, async () => {
       const { status, stdout, stderr } = await runUntilExit({}, [argument])
       assert.equal(status, 0)
       assert.match(
@@ -110,24 +110,25 @@ suite('the start', () => {
     })
   }
 
-  test('prints the version of the package at --version', async () => {
+  test('prints the version of the package with --version', async () => {
     assert.deepEqual(await runUntilExit({}, ['--version']), { status: 0, stdout: version, stderr: '' })
   })
 
   for (const args of [['--port=80'], ['--port', '80'], ['--help', 'me']]) {
     const problem =
       'The command takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000'
-    test(`ends with status 2 and one line at ${args.join(' ')}`, () => assertExits(2, problem, {}, args))
+    test(`exits with status 2 and a one-line message for the arguments ${args.join(' ')}`, () =>
+      assertExits(2, problem, {}, args))
   }
 
-  test('is possible on the oldest Node that package.json names', async () => {
+  test('runs on the oldest Node version in package.json', async () => {
     const oldest = `${/\d+\.\d+/.exec(engines.node)![0]}.0`
     const { status, stderr } = await runUntilExit({}, ['--version'], createVersionFlags(oldest))
     assert.deepEqual([oldest, status, stderr], ['20.19.0', 0, ''])
   })
 
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
-    test(`ends with status 2 and one line on Node ${version}`, () =>
+    test(`exits with status 2 and a one-line message on Node ${version}`, () =>
       assertExits(
         2,
         `Node 20.19 or later is required, but this is Node ${version}`,
@@ -143,9 +144,9 @@ suite('the start', () => {
     ['SIGTERM', [], 0, ''],
     ['SIGINT', [], 0, ''],
   ] as const) {
-    const what = `${args.join()} at a ${signal} while the program is still being loaded`
-    test(`${signal === 'SIGHUP' ? 'goes on with' : `ends with status ${status}`} ${what}`, async () => {
-      // A program that is to end stays at its first import.
+    const ending = signal === 'SIGHUP' ? 'continues' : `exits with status ${status}`
+    test(`${ending} after a ${signal} during its imports, with the arguments [${args.join()}]`, async () => {
+      // If the signal ends the program, its first import never finishes.
       const source = `process.kill(process.pid, '${signal}'); await new Promise(() => setInterval(() => {}, 1000))`
       const hooks = `export async function resolve(name, context, next) {
         if (!name.endsWith('/command-line.ts')) return next(name, context)
@@ -155,39 +156,39 @@ suite('the start', () => {
       }`
       const register = `import { register } from 'node:module'
         register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hooks)}))`
-      // Node 26 warns of `register`, and Node 20 has nothing else.
+      // Node 26 deprecates `register`, but Node 20 has no alternative.
       const nodeArgs = ['--disable-warning=DEP0205', ...createImportFlags(register)]
       assert.deepEqual(await runUntilExit({}, args, nodeArgs), { status, stdout, stderr: '' })
     })
   }
 
-  // Container engines take no other status of a check than 0 and 1.
+  // Container engines accept only 0 and 1 as the status of a health check.
   for (const [status, ...args] of [[2], [1, '--ready'], [2, '--migrate']] as const) {
-    test(`ends with status ${status} and one line at a wrong setting, ${args.join()}`, () => {
+    test(`exits with status ${status} and a one-line message for an invalid setting, with the arguments [${args.join()}]`, () => {
       return assertExits(status, invalidPortMessage, { PORT: 'http' }, args)
     })
   }
 
-  test('ends with status 1 and one line at a port that another has', async (t) => {
+  test('exits with status 1 and a one-line message if the port is in use', async (t) => {
     const PORT = String(getPort(await servePlants(t)))
     await assertExits(1, `PORT takes a port that is free on HOST; ${PORT} is not (EADDRINUSE)`, { PORT })
   })
 
-  test('ends with status 1 and a stack if it is no setting that is wrong', async () => {
+  test('exits with status 1 and a stack trace after an unexpected error', async () => {
     const fault = `process.stdout.write = () => { throw new Error('a fault') }`
     const { status, stdout, stderr } = await runUntilExit({}, ['--help'], createImportFlags(fault))
     assert.deepEqual([status, stdout], [1, ''])
     assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })
 
-  test('gives the service its limits', async (t) => {
+  test('passes its limits to the service', async (t) => {
     const program = await startProgram(t, {
       PLANT_STORE_MAX_BODY_BYTES: '100000',
       PLANT_STORE_MAX_LISTS_PER_OWNER: '1',
       PLANT_STORE_STORE_TIMEOUT_MS: '1000',
     })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: ' '.repeat(100_001) })).status, 413)
-    // More than the kernel takes for a client that does not read.
+    // More than the kernel buffers for a client that doesn't read.
     await createPlants(program.port, TOKEN, 400, () => ({ name: 'x'.repeat(60_000) }))
     const unread = await program.connect()
     unread.send(`GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`)
@@ -198,7 +199,7 @@ suite('the start', () => {
   })
 })
 
-test('goes on if whoever reads its log has gone', async (t) => {
+test('the program keeps running after the reader of its log has disconnected', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
   program.child.stderr.destroy()
   for (let i = 0; i < 3; i++) assert.equal((await program.fetch('/plants')).status, 200)
@@ -206,16 +207,16 @@ test('goes on if whoever reads its log has gone', async (t) => {
 
 suite('--ready', () => {
   for (const host of ['127.0.0.1', '0.0.0.0', '::', 'localhost']) {
-    test(`ends with status 0 if the service on ${host} is ready`, async (t) => {
+    test(`exits with status 0 if the server at ${host} is ready`, async (t) => {
       const { port } = await startProgram(t, { HOST: host })
       const address = { HOST: host, PORT: String(port) }
-      // The tokens of a running service may be wrong by now.
+      // The token file of a running server can become invalid, which mustn't matter here.
       const environment = { ...address, PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }
       assert.deepEqual(await runUntilExit(environment, ['--ready']), { status: 0, stdout: '', stderr: '' })
     })
   }
 
-  test('ends with status 1 if the service is not ready, and says why', async (t) => {
+  test('exits with status 1 and the reason if the server is not ready', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
     program.child.kill('SIGTERM')
     await program.waitForLogEvent('drain-delay')
@@ -223,12 +224,12 @@ suite('--ready', () => {
     await assertExits(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
-  test('ends with status 1 at port 0', () => {
+  test('exits with status 1 for port 0', () => {
     const problem = 'PORT takes for --ready the port on which the service listens, not 0'
     return assertExits(1, problem, { PORT: '0' }, ['--ready'])
   })
 
-  test('waits only so long for an answer', async (t) => {
+  test('gives up if the server does not respond in time', async (t) => {
     const address = { host: '127.0.0.1', port: getPort(await serve(t, () => undefined)) }
     await assert.rejects(checkReady(address, 100), { message: 'the service did not answer in time' })
   })
@@ -237,9 +238,9 @@ suite('--ready', () => {
 suite('--migrate', () => {
   const cannot = 'PLANT_STORE_URL names a store that cannot be'
 
-  test('makes a SQLite file that is missing, and leaves one that is there', { skip: needsSqlite }, async (t) => {
+  test('creates a missing SQLite file, and keeps an existing file', { skip: needsSqlite }, async (t) => {
     const url = `sqlite:${createDatabasePath(t)}`
-    // It was asked for, whatever the service may do.
+    // The command-line option overrides PLANT_STORE_MIGRATE.
     const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${url}\n`), PLANT_STORE_MIGRATE: '0' }
     for (let i = 0; i < 2; i++) {
       assert.deepEqual(await runUntilExit(environment, ['--migrate']), { status: 0, stdout: '', stderr: '' })
@@ -248,12 +249,12 @@ suite('--migrate', () => {
     assert.equal(await (await program.fetch('/plants')).text(), '[]')
   })
 
-  test('ends with status 2 if the store can never be opened', { skip: needsSqlite }, () => {
+  test('exits with status 2 if the store cannot be opened', { skip: needsSqlite }, () => {
     const problem = `${cannot} opened: SQLite database /nowhere/a: ENOENT: no such file or directory, open '/nowhere/a'`
     return assertExits(2, problem, { PLANT_STORE_URL: 'sqlite:/nowhere/a' }, ['--migrate'])
   })
 
-  test('ends with status 1 if the database is away', async () => {
+  test('exits with status 1 if the database is unreachable', async () => {
     const url = `postgres://ada@127.0.0.1:${await findFreePort()}/plants`
     const problem = `${cannot} used: connect ECONNREFUSED 127.0.0.1:${new URL(url).port}`
     await assertExits(1, problem, { PLANT_STORE_URL: url }, ['--migrate'])
@@ -261,6 +262,6 @@ suite('--migrate', () => {
 
   for (const url of ['memory:', 'sqlite::memory:']) {
     const problem = 'PLANT_STORE_URL takes for --migrate a store that outlives the program'
-    test(`ends with status 2 for ${url}`, () => assertExits(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
+    test(`exits with status 2 for ${url}`, () => assertExits(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
   }
 })

@@ -8,7 +8,7 @@ import * as bound from '../src/timers.ts'
 import { openSqliteStore, skipWithoutSqlite } from './support/database/sqlite-file.ts'
 import { get, getPort, post, sendRequest, servePlants } from './support/wire/service.ts'
 
-/** Loads the module once more, as a test does that fakes the timers before it imports the package. */
+/** Imports a new copy of the module, like a test that mocks the timers before it imports the package. */
 function importFresh(name: string): Promise<typeof bound> {
   return import(`../src/timers.ts?${name}.ts`) as Promise<typeof bound>
 }
@@ -19,7 +19,7 @@ function mockAllTimers(t: TestContext): void {
   t.mock.method(performance, 'now', () => 1000)
 }
 
-suite('while the timers are fake', () => {
+suite('while the timers are mocked', () => {
   test('creates plants in SQLite', { skip: skipWithoutSqlite }, async (t) => {
     const { store } = openSqliteStore(t)
     mockAllTimers(t)
@@ -52,7 +52,7 @@ suite('while the timers are fake', () => {
     assert.equal((await sendRequest(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 413)
   })
 
-  test('limits how long a call of the store takes', async (t) => {
+  test('applies the timeout of store calls', async (t) => {
     const store = { ...memoryStore(), create: () => new Promise<boolean>(() => undefined) }
     const server = await servePlants(t, { store, storeTimeoutMs: 20, onError: () => undefined })
     mockAllTimers(t)
@@ -67,7 +67,7 @@ suite('while the timers are fake', () => {
   })
 })
 
-suite('if it is loaded while the timers are fake', () => {
+suite('if the package is imported while the timers are mocked, it', () => {
   test('runs immediates', async (t) => {
     t.mock.timers.enable()
     const { setImmediate, yieldToEventLoop } = await importFresh('immediates')
@@ -75,7 +75,7 @@ suite('if it is loaded while the timers are fake', () => {
     await yieldToEventLoop()
   })
 
-  test('uses the real timers once they are back', async (t) => {
+  test('uses the real timers after they are restored', async (t) => {
     t.mock.timers.enable()
     const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await importFresh('restored')
     t.mock.timers.reset()
@@ -90,7 +90,7 @@ suite('if it is loaded while the timers are fake', () => {
     await sleep(1)
   })
 
-  test('uses the real clock once it is back', async (t) => {
+  test('uses the real clock after it is restored', async (t) => {
     const { mock } = t.mock.method(performance, 'now', () => 1000)
     const clock = (await importFresh('clock')).performance
     assert.equal(clock.now(), 1000)
@@ -98,7 +98,7 @@ suite('if it is loaded while the timers are fake', () => {
     assert.notEqual(clock.now(), 1000)
   })
 
-  test('runs what waits for the next tick, if that is fake too', async (t) => {
+  test('runs nextTick callbacks after nextTick is restored', async (t) => {
     const { mock } = t.mock.method(process, 'nextTick', () => undefined)
     const { nextTick } = await importFresh('next-tick')
     mock.restore()

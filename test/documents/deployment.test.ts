@@ -174,7 +174,7 @@ test('a table comes back as it was when it was dumped', pgDumpOptions, async (t)
 test('a server comes back as it was at a point in time', { skip: skipWithoutDebianServers }, async (t) => {
   const backup = createServerDirectory(t)
   const code = (language: string, n = 0) =>
-    getCode(HIGH_AVAILABILITY_PATH, language, 'A point in time', n).replaceAll('/backup', backup)
+    getCode(HIGH_AVAILABILITY_PATH, language, 'Point-in-time recovery', n).replaceAll('/backup', backup)
   await runCommand('mkdir', [join(backup, 'wal')], true)
   const server = await PostgresServer.start(t, code('ini').trim().split('\n'))
   const program = await startProgram(t, { PLANT_STORE_URL: server.url })

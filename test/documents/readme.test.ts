@@ -153,7 +153,7 @@ test('sentences say what the service does, and what it lacks', () => {
     ['README.md', /is an HTTP service that .* plants\./],
     ['CHANGELOG.md', /makes a function [^.]* plants\s/],
     ['CONTRIBUTING.md', /src\/operations.ts +create.*/],
-    ['docs/configuration.md', /who may .*/],
+    ['docs/configuration.md', /clients with this token can .*/],
     ['src/http/caller.ts', /The access level of a token: .*/],
     ['src/standalone/paths/page/browser/page.html', /An HTTP service that .* plants\./],
   ] as const) {
@@ -171,7 +171,7 @@ for (const path of ['README.md', 'docs/stores.md']) {
 }
 
 test('docs/configuration.md lists the URL of every store', () => {
-  const [, stores] = /^### The store$(.*?)^### /ms.exec(readDocument('docs/configuration.md').text)!
+  const [, stores] = /^### Store$(.*?)^### /ms.exec(readDocument('docs/configuration.md').text)!
   for (const { example } of STORE_SCHEMES) assert.ok(stores!.includes(`\n| \`${example}\` |`), example)
 })
 

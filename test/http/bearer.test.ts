@@ -21,13 +21,14 @@ const OTHER_CREDENTIALS = [
   'Basic Bearer abc',
 ]
 
-suite('reads the credentials', () => {
+suite('readBearerToken', () => {
   for (const [field, token] of [
     ['Bearer abc', 'abc'],
     ['bearer    abc', 'abc'],
     ['BEARER aZ09-._~+/==', 'aZ09-._~+/=='],
   ] as const) {
-    test(field, () => assert.equal(readBearerToken(createCredentials(field)), token))
+    test(`returns the token of ${JSON.stringify(field)}`, () =>
+      assert.equal(readBearerToken(createCredentials(field)), token))
   }
 
   for (const [error, rows] of [
@@ -35,9 +36,8 @@ suite('reads the credentials', () => {
     [40101, [...MALFORMED, ['Bearer abc', 'Bearer abc'], ['Basic abc', 'Bearer abc']]],
   ] as const) {
     for (const fields of rows) {
-      test(JSON.stringify(fields), () =>
-        assert.equal((readBearerToken(createCredentials(...fields)) as HttpError).error, error),
-      )
+      test(`returns error ${error} for the Authorization headers ${JSON.stringify(fields)}`, () =>
+        assert.equal((readBearerToken(createCredentials(...fields)) as HttpError).error, error))
     }
   }
 })

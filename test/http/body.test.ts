@@ -16,7 +16,7 @@ import { waitUntil } from '../support/wait-until.ts'
 const LIMIT = 10
 const TOO_LARGE = new HttpError('bodyTooLarge', 'The body is larger than 10 bytes.')
 
-/** Sends the bytes of a request, and gives it as it is announced. */
+/** Sends the bytes of a request, and resolves with the request that the server receives. */
 async function sendAndGetRequest(
   t: TestContext,
   sent: string,
@@ -29,7 +29,7 @@ async function sendAndGetRequest(
   return { client, request }
 }
 
-/** Settles with the body or the error, or with undefined if there is neither once the request has closed. */
+/** Resolves with the body or the error, or with undefined if the request closes without either. */
 function readBody(
   request: IncomingMessage,
   contentLength: number,
@@ -71,33 +71,39 @@ suite('a body', { timeout: 300_000 }, () => {
   const announced = (length: number): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
   const tooLong = createChunkedRequest(`${whole}0`) + end
   for (const [name, sent, before, meanwhile, expected] of [
-    ['is read if it has as many bytes as it may have', announced(10) + whole, noop, noop, whole],
+    ['is read if its size is exactly the limit', announced(10) + whole, noop, noop, whole],
     [
-      'is read if it comes in pieces',
+      'is read if it arrives in several chunks',
       createChunkedRequest('01234'),
       noop,
       sendAfterFirstChunk(`5\r\n56789\r\n${end}`),
       whole,
     ],
     [
-      'is read if its client went when all of it was here',
+      'is read if the client disconnected after sending all of it',
       createChunkedRequest(whole) + end,
       disconnectBefore,
       noop,
       whole,
     ],
-    ['is refused as soon as its length is announced, if that is too much', announced(11), noop, noop, TOO_LARGE],
+    ['is rejected immediately if its Content-Length exceeds the limit', announced(11), noop, noop, TOO_LARGE],
     [
-      'is refused as soon as too much of it has come',
+      'is rejected as soon as its chunks exceed the limit',
       createChunkedRequest('012345'),
       noop,
       sendAfterFirstChunk('5\r\n67890\r\n'),
       TOO_LARGE,
     ],
-    ['is refused if its client went when too much was here', tooLong, disconnectBefore, noop, TOO_LARGE],
-    ['is none if its client goes before it is complete', createChunkedRequest('01234'), noop, disconnect, undefined],
+    ['is rejected if the client disconnected after sending too much', tooLong, disconnectBefore, noop, TOO_LARGE],
     [
-      'is none if its client went before it was complete',
+      'is ignored if the client disconnects before sending all of it',
+      createChunkedRequest('01234'),
+      noop,
+      disconnect,
+      undefined,
+    ],
+    [
+      'is ignored if the client had disconnected before sending all of it',
       createChunkedRequest('01234'),
       disconnectBefore,
       noop,
@@ -113,7 +119,7 @@ suite('a body', { timeout: 300_000 }, () => {
     })
   }
 
-  test('is none if its client goes before it is complete, in HTTP/2', async (t) => {
+  test('is ignored if the client closes the HTTP/2 stream before sending all of it', async (t) => {
     let body: unknown
     const client = await serveAndConnect(t, 'h2c', (request) => {
       body = readBody(request, 0, LIMIT)
@@ -125,14 +131,14 @@ suite('a body', { timeout: 300_000 }, () => {
     assert.equal(await body, undefined)
   })
 
-  test('is read in all its pieces if its client went while it flowed', async () => {
+  test('is read completely if its stream is destroyed while it flows', async () => {
     const request = new PassThrough().resume()
     request.push('0')
     request.push('1')
     assert.deepEqual(await readBody(request.destroy() as unknown as IncomingMessage, 0, LIMIT), Buffer.from('01'))
   })
 
-  test('is none if a request that a host makes up fails', async () => {
+  test('is ignored if a mock request fails', async () => {
     const request = new PassThrough() as unknown as IncomingMessage
     const body = readBody(request, 0, LIMIT)
     request.destroy(new Error('made up'))
@@ -140,25 +146,21 @@ suite('a body', { timeout: 300_000 }, () => {
   })
 })
 
-test(
-  'is read although the tests of a host have replaced process.nextTick and queueMicrotask',
-  { timeout: 300_000 },
-  async (t) => {
-    const server = await serve(t, (request, response) => {
-      const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
-      const { mock: queueMicrotask } = t.mock.method(globalThis, 'queueMicrotask', () => undefined)
-      readBodyThen(request, 2, LIMIT, (body) => response.end(body))
-      nextTick.restore()
-      queueMicrotask.restore()
-    })
-    const client = await RawConnection.open(server)
-    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
-    await client.waitFor(/ok$/)
-    client.socket.destroy()
-  },
-)
+test('a body is read while process.nextTick and queueMicrotask are mocked', { timeout: 300_000 }, async (t) => {
+  const server = await serve(t, (request, response) => {
+    const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
+    const { mock: queueMicrotask } = t.mock.method(globalThis, 'queueMicrotask', () => undefined)
+    readBodyThen(request, 2, LIMIT, (body) => response.end(body))
+    nextTick.restore()
+    queueMicrotask.restore()
+  })
+  const client = await RawConnection.open(server)
+  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
+  await client.waitFor(/ok$/)
+  client.socket.destroy()
+})
 
-test('what was read of a body that is too large is not kept', { timeout: 300_000 }, async (t) => {
+test('the memory of a rejected large body is freed', { timeout: 300_000 }, async (t) => {
   const { client, request } = await sendAndGetRequest(t, createChunkedRequest(''))
   const bytes = 30_000_000
   const before = process.memoryUsage().arrayBuffers
@@ -172,13 +174,13 @@ test('what was read of a body that is too large is not kept', { timeout: 300_000
   client.socket.destroy()
 })
 
-test('a body in chunks of one byte takes no more than twice what a body may have', { timeout: 300_000 }, async (t) => {
+test('a body in 1-byte chunks uses at most twice its size in memory', { timeout: 300_000 }, async (t) => {
   const requests: IncomingMessage[] = []
   const maxBytes = 65_536
   const server = await serve(t, (request) => requests.push(request))
   const whole = Buffer.from('a'.repeat(maxBytes - 1) + 'b')
 
-  /** Sends bodies, and gives what each of them takes before its last byte. */
+  /** Sends bodies, and returns the memory that each of them uses before its last byte. */
   async function sendBodies(count: number): Promise<number> {
     const clients = await Promise.all(Array.from({ length: count }, () => RawConnection.open(server)))
     for (const client of clients) client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -198,13 +200,13 @@ test('a body in chunks of one byte takes no more than twice what a body may have
     return taken
   }
 
-  // What V8 keeps of the code that it compiles for the first one is no part of a body.
+  // For the first body, V8 also compiles code, which isn't counted.
   await sendBodies(1)
   const taken = await sendBodies(8)
-  assert.ok(taken < 2 * maxBytes, `each takes ${Math.round(taken)} bytes`)
+  assert.ok(taken < 2 * maxBytes, `each body uses ${Math.round(taken)} bytes`)
 })
 
-test('the first byte of a body does not keep the memory of all that came with it', { timeout: 300_000 }, async () => {
+test('a short body does not retain the larger buffer in which it arrived', { timeout: 300_000 }, async () => {
   const request = new PassThrough()
   const body = readBody(request as unknown as IncomingMessage, 0, LIMIT)
   request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
@@ -212,7 +214,7 @@ test('the first byte of a body does not keep the memory of all that came with it
   assert.deepEqual([buffer.byteLength, Buffer.from(buffer).toString('latin1', 0, 1)], [2, '1'])
 })
 
-test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 300_000 }, async (t) => {
+test('a discarded body is read up to 16 MiB', { timeout: 300_000 }, async (t) => {
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
   const { client, request } = await sendAndGetRequest(t, head)
@@ -226,12 +228,12 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 300_
   client.socket.destroy()
 })
 
-suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 300_000 }, () => {
+suite('discardBody calls back once and clears its timer', { timeout: 300_000 }, () => {
   const end: Action = (client) => client.send('5')
   for (const [name, act] of Object.entries({
-    'it ends': end,
-    'its client goes': disconnect,
-    'its time is over': noop,
+    'the body ends': end,
+    'the client disconnects': disconnect,
+    'the timeout expires': noop,
   })) {
     test(`when ${name}`, async (t) => {
       const { client, request } = await sendAndGetRequest(
@@ -251,7 +253,7 @@ suite('a body that nobody wants is done with once, and no timer is left,', { tim
   }
 })
 
-test('a body that nobody wants is done with when it ends, in a host whose requests do not close', async () => {
+test('discardBody calls back at the end of a request that never emits close', async () => {
   const request = new PassThrough({ autoDestroy: false })
   let times = 0
   discardBody(request as unknown as IncomingMessage, () => times++)
@@ -261,7 +263,7 @@ test('a body that nobody wants is done with when it ends, in a host whose reques
 })
 
 for (const optimizeEmptyRequests of [false, true]) {
-  test(`a request that announces no body has an empty one, with optimizeEmptyRequests: ${optimizeEmptyRequests}`, async (t) => {
+  test(`a request without a body gets the error for an empty body, with optimizeEmptyRequests: ${optimizeEmptyRequests}`, async (t) => {
     const server = await serve(t, createServer({ optimizeEmptyRequests }, createService()))
     const connection = await RawConnection.open(server)
     const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nConnection: close\r\n'

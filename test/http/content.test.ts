@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkContent } from '../../src/http/content.ts'
 
-/** What may follow the media type, and what may not. */
+/** Parameters after the media type. */
 const ACCEPTED_SUFFIXES = [
   '',
   ';',
@@ -17,20 +17,21 @@ const REJECTED_SUFFIXES = [
 ]
 
 for (const type of ['APPLICATION/JSON', ...ACCEPTED_SUFFIXES.map((rest) => `application/json${rest}`)]) {
-  test(`takes Content-Type: ${type}`, () => checkContent(type, ''))
+  test(`checkContent accepts Content-Type: ${type}`, () => checkContent(type, ''))
 }
 
 const OTHER_TYPES = ['text/json', 'text/plain      ;a="application/json;"', undefined]
 for (const type of [...OTHER_TYPES, ...REJECTED_SUFFIXES.map((rest) => `application/json${rest}`)]) {
-  test(`refuses Content-Type: ${type}`, () => assert.throws(() => checkContent(type, ''), { error: 41500 }))
+  test(`checkContent rejects Content-Type: ${type}`, () =>
+    assert.throws(() => checkContent(type, ''), { error: 41500 }))
 }
 
 for (const codings of ['', ',identity', ',IDENTITY , identity', ',']) {
-  test(`takes the codings "${codings}"`, () => checkContent('application/json', codings))
+  test(`checkContent accepts the content codings "${codings}"`, () => checkContent('application/json', codings))
 }
 
 for (const codings of [',gzip', ',identity,br', ',identity gzip']) {
-  test(`refuses the codings "${codings}"`, () => {
+  test(`checkContent rejects the content codings "${codings}"`, () => {
     assert.throws(() => checkContent('application/json', codings), { error: 41501 })
   })
 }

@@ -11,24 +11,26 @@ const EMPTY_FIELDS = {
   contentLength: 0,
 }
 
-suite('takes the fields of a request', () => {
+suite('rawHeadersOf returns', () => {
   const raw = ['Host', 'a', 'host', 'b']
   const headers = { host: 'a', authorization: 'b', accept: undefined, 'x-list': ['c', 'd'] } as IncomingHttpHeaders
   const listed = ['host', 'a', 'authorization', 'b', 'x-list', 'c', 'x-list', 'd']
 
-  test('as they were sent', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
+  test('rawHeaders unchanged', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
 
-  test('from headers if there are no rawHeaders', () => {
+  test('the fields of headers if rawHeaders is missing', () => {
     assert.deepEqual(rawHeadersOf({ headers }), listed)
   })
 
-  test('from headers if rawHeaders is empty', () => assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers }), listed))
+  test('the fields of headers if rawHeaders is empty', () =>
+    assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers }), listed))
 
-  test('which may be none', () => assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers: {} }), []))
+  test('an empty array if there are no headers', () =>
+    assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers: {} }), []))
 })
 
-suite('picks the fields that matter', () => {
-  test('in any case', () => {
+suite('readHeaderFields returns', () => {
+  test('fields whatever their case', () => {
     const raw = ['HOST', 'a', 'Content-TYPE', 'b/c', 'CONTENT-length', '7', 'content-encoding', 'gzip']
     assert.deepEqual(readHeaderFields(raw), {
       ...EMPTY_FIELDS,
@@ -38,7 +40,7 @@ suite('picks the fields that matter', () => {
     })
   })
 
-  test('the last Authorization field, and how many there are', () => {
+  test('the last Authorization field and the number of such fields', () => {
     const raw = ['Authorization', 'a', 'authorization', 'b']
     assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, authorization: 'b', authorizationCount: 2 })
   })
@@ -50,7 +52,7 @@ suite('picks the fields that matter', () => {
 })
 
 const REJECTED: readonly (readonly [name: string, rawHeaders: readonly string[], error: number])[] = [
-  ['two Host fields in other cases', ['Host', 'a', 'host', 'a'], 40000],
+  ['two Host fields that differ in case', ['Host', 'a', 'host', 'a'], 40000],
   ['a thousand fields', Array.from({ length: 2000 }, () => 'a'), 43100],
   ['Transfer-Encoding: gzip, chunked', ['Transfer-Encoding', 'gzip, chunked'], 50100],
   ['Transfer-Encoding: chunked, chunked', ['Transfer-Encoding', 'chunked, chunked'], 50100],
@@ -59,18 +61,19 @@ const REJECTED: readonly (readonly [name: string, rawHeaders: readonly string[],
 ]
 
 for (const [name, rawHeaders, error] of REJECTED) {
-  test(`refuses ${name}`, () => assert.throws(() => readHeaderFields(rawHeaders), { error }))
+  test(`readHeaderFields rejects ${name} with error ${error}`, () =>
+    assert.throws(() => readHeaderFields(rawHeaders), { error }))
 }
 
 const ACCEPTED: readonly (readonly [name: string, rawHeaders: readonly string[]])[] = [
   ['999 fields', Array.from({ length: 1998 }, () => 'a')],
   ['Transfer-Encoding: Chunked', ['Transfer-Encoding', 'Chunked']],
   ...['etag', 'x-contenttyp', 'x-authorizati', 'accept-charset', 'x-content-encode', 'x-transfer-encode', 'x'].map(
-    (name) => [`${name}, which does not matter, twice`, [name, 'a', name, 'b']] as const,
+    (name) => [`a repeated ${name}, which is not used`, [name, 'a', name, 'b']] as const,
   ),
 ]
 for (const [name, rawHeaders] of ACCEPTED) {
-  test(`takes ${name}`, () => assert.deepEqual(readHeaderFields(rawHeaders), EMPTY_FIELDS))
+  test(`readHeaderFields accepts ${name}`, () => assert.deepEqual(readHeaderFields(rawHeaders), EMPTY_FIELDS))
 }
 
 const ZONES = '[fe80::1%25eth0]:3000 [fe80::1%eth0] [::1%lo]:80 [fe80::1%25en%2F1] [FE80::1%br-lan.100]'.split(' ')
@@ -85,5 +88,5 @@ const INVALID_HOSTS =
 
 for (const value of [...HOSTS, ...ZONES, ...INVALID_HOSTS, '', 'a b']) {
   const isTaken = HOSTS.includes(value) || ZONES.includes(value)
-  test(`"${value}" is ${isTaken ? 'a' : 'no'} Host`, () => assert.equal(isValidHost(value), isTaken))
+  test(`isValidHost ${isTaken ? 'accepts' : 'rejects'} "${value}"`, () => assert.equal(isValidHost(value), isTaken))
 }

@@ -8,14 +8,14 @@ import { JsonObject, parseJson, type JsonValue } from '../../src/http/json.ts'
 import { measureCpuTime } from '../support/cpu-time.ts'
 import { mutate } from '../support/mutate.ts'
 
-/** What the reader must make of a number, by exact fractions. */
+/** The expected value of a number literal, calculated with exact fractions. */
 function parseExactNumber(literal: string): bigint | number {
   const [, sign = '', integer = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE](.+))?$/.exec(literal) ?? assert.fail(literal)
   const digits = BigInt(`${sign}${integer}${fraction}`)
   if (digits === 0n) return 0n
   const scale = Number(exponent) - fraction.length
-  // Further out the literals here are never whole numbers in range, and would take too long.
+  // With larger exponents, no literal in these tests is an int64, and the calculation would take too long.
   if (Math.abs(scale) < 100_000) {
     const numerator = digits * 10n ** BigInt(Math.max(0, scale))
     const denominator = 10n ** BigInt(Math.max(0, -scale))
@@ -39,7 +39,7 @@ function measureDepth(text: string): number {
   }, 0)
 }
 
-/** The value as JSON.parse gives it, but for negative zero; its numbers go to `numbers` as they are. */
+/** Converts a value to the result of JSON.parse, except for negative zero. Appends its exact numbers to `numbers`. */
 function toParsedValue(value: JsonValue, numbers: (bigint | number)[]): unknown {
   if (value instanceof JsonObject) {
     const entries: [string, unknown][] = []
@@ -63,7 +63,7 @@ function captureOutcome<T>(run: () => T): { value: T } | { error: unknown } {
   }
 }
 
-/** Asserts that an error says what is wrong, and that it is there. */
+/** Asserts that the error names the right problem at the right byte. */
 function assertError(error: unknown, bytes: Buffer): void {
   assert(error instanceof HttpError)
   assert.equal(error.error, 40001)
@@ -81,14 +81,14 @@ function assertError(error: unknown, bytes: Buffer): void {
   }
   assert.equal(problem === 'is empty' || problem === 'ends too early', offset === bytes.length)
   assert.equal(problem === 'is empty', bytes.length === 0)
-  // Nothing is wrong with the part before, other than that it may be cut short.
+  // The text before that byte must be valid, except that it can be truncated.
   const before = captureOutcome(() => parseJson(bytes.subarray(0, offset)))
   if ('error' in before) assert.match((before.error as HttpError).message, /is empty|ends too early/)
 }
 
-/** Asserts that the reader does with these bytes what JSON.parse does, and reads whole numbers exactly. */
+/** Asserts that parseJson has the same result as JSON.parse, except that integers are exact. */
 function assertMatchesJsonParse(bytes: Buffer): void {
-  // A part of a larger buffer.
+  // The bytes can be part of a larger buffer.
   const read = captureOutcome(() => parseJson(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)))
   if (!isUtf8(bytes)) {
     assert('error' in read)
@@ -131,7 +131,7 @@ const DOCUMENTS = [
   `${'{"a":['.repeat(31)}1${']}'.repeat(31)}`,
 ]
 
-suite('does what JSON.parse does with', () => {
+suite('parseJson has the same result as JSON.parse for', () => {
   const rows: readonly string[] = [
     ...DOCUMENTS,
     '[999999999999999,-999999999999999,1000000000000000,9007199254740993.0,9007199254740993000e-3]',
@@ -154,7 +154,7 @@ suite('does what JSON.parse does with', () => {
 
 const million = 1_000_000
 
-suite('reads a long number', () => {
+suite('parseJson parses a long number', () => {
   const zeros = '0'.repeat(million)
   const nines = '9'.repeat(million)
   const rows: readonly (readonly [expected: bigint | number, ...literals: string[]])[] = [
@@ -167,32 +167,32 @@ suite('reads a long number', () => {
   ]
   for (const [expected, ...literals] of rows) {
     for (const literal of literals) {
-      test(`${literal.slice(0, 3)}… of ${literal.length} characters`, () => {
+      test(`${literal.slice(0, 3)}… with ${literal.length} characters as ${expected}`, () => {
         assert.equal(parseJson(Buffer.from(literal)), expected)
       })
     }
   }
 })
 
-suite('reads a number of a million digits in the time of a few JSON.parse', () => {
+suite('parsing a number with a million digits takes at most 50 times as long as JSON.parse, for', () => {
   const rows: readonly (readonly [name: string, literal: string])[] = [
     ['digits', '7'.repeat(million)],
     ['fraction', `7.${'7'.repeat(million)}`],
-    ['zeros between ones', `1${'0'.repeat(million)}1e-${million}`],
-    ['ones between zeros', `${'10'.repeat(million / 2)}e-3`],
+    ['zeros between two ones', `1${'0'.repeat(million)}1e-${million}`],
+    ['alternating ones and zeros', `${'10'.repeat(million / 2)}e-3`],
   ]
   for (const [name, literal] of rows) {
     const bytes = Buffer.from(literal)
     test(name, async () => {
       const reader = await measureCpuTime(() => parseJson(bytes))
       const parser = await measureCpuTime(() => JSON.parse(bytes.toString()) as unknown)
-      // A bigint of a million digits alone takes 100 times what JSON.parse takes.
+      // Converting a million digits to a bigint would take 100 times as long as JSON.parse.
       assert(reader < 50 * parser + 10_000, `${reader} µs, JSON.parse ${parser} µs`)
     })
   }
 })
 
-suite('says what was expected, and at which byte', () => {
+suite('the error message contains the expected token and the byte offset, for', () => {
   const rows: readonly (readonly [text: string, message: string])[] = [
     ['', 'is empty: expected a value at byte 0.'],
     ['[1,', 'ends too early: expected a value at byte 3.'],
@@ -223,14 +223,15 @@ suite('says what was expected, and at which byte', () => {
   }
 })
 
-suite('refuses what is not UTF-8, and says where it begins', () => {
+suite('the error message contains the byte offset of invalid UTF-8, for', () => {
   const sequences = [
-    // Continuation bytes alone, one too many, characters cut short, U+FFFD too.
+    // Stray continuation bytes, one continuation byte too many, and truncated characters, including U+FFFD.
     ...'80 bf c5bcbc c5 e2 e282 f0 f09f f09f8c ef efbf'.split(' '),
-    // An overlong "/", the last character of each length overlong, surrogates, beyond U+10FFFF, five and six bytes.
+    // Overlong encodings of "/" and of the last character of each length, surrogates, code points beyond U+10FFFF, and
+    // sequences of five and six bytes.
     ...'c0af e080af f08080af c1bf e09fbf f08fbfbf eda080 edbfbf eda0bcedbcb5 f4908080 f5808080'.split(' '),
     ...'f888808080 fc8480808080'.split(' '),
-    // Bytes that UTF-8 does not have, UTF-16, Latin-1.
+    // Bytes that UTF-8 never uses, UTF-16 text, and Latin-1 text.
     ...'fe ff fffe7b00 e974e9'.split(' '),
   ]
   const places = [
@@ -249,7 +250,7 @@ suite('refuses what is not UTF-8, and says where it begins', () => {
   }
 })
 
-test('refuses 100,000 brackets deep in a stack too', () => {
+test('parseJson rejects 100,000 nested brackets, even with a deep call stack', () => {
   const bytes = Buffer.from('[{"a":'.repeat(100_000))
   const message = 'The body is nested too deeply: expected at most 64 levels at byte 192.'
   const descend = (frames: number): void => {
@@ -259,7 +260,7 @@ test('refuses 100,000 brackets deep in a stack too', () => {
   descend(2_000)
 })
 
-/** The bytes of a text in UTF-8, a character for each. */
+/** Encodes a text as UTF-8, with one character per byte. */
 function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
@@ -273,7 +274,7 @@ const documents = fc.oneof(
 
 const LIMITS = [0n, 1n, 10n ** 15n, 2n ** 53n, 10n ** 18n, 2n ** 63n, 10n ** 19n, 2n ** 64n]
 
-/** Numbers about the limits of int64, whose point and exponent are often such that the number is whole. */
+/** Numbers around the int64 limits. The decimal point and the exponent often make the number an integer. */
 const numbers = fc
   .record({
     limit: fc.constantFrom(...LIMITS),
@@ -297,10 +298,10 @@ const numbers = fc
     return `${sign}${whole}${fraction && `.${fraction}`}${power}`
   })
 
-/** Tries so many documents, and shows one that fails shrunk. */
+/** Checks many documents, and reports a shrunk counterexample. */
 function assertAllMatchJsonParse(documents: fc.Arbitrary<string>, numRuns: number): void {
   const property = fc.property(documents, (document) => assertMatchesJsonParse(Buffer.from(document, 'latin1')))
-  // A stack for each error takes half of the time.
+  // Capturing stack traces would take half of the time.
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
   try {
@@ -310,10 +311,10 @@ function assertAllMatchJsonParse(documents: fc.Arbitrary<string>, numRuns: numbe
   }
 }
 
-test('takes, refuses and reads 50,000 mutated documents as JSON.parse does', () => {
+test('parseJson has the same results as JSON.parse for 50,000 mutated documents', () => {
   assertAllMatchJsonParse(mutate(documents, CORPUS), 50_000)
 })
 
-test('reads 20,000 numbers about the limits of int64, written in many ways, exactly', () => {
+test('parseJson parses 20,000 numbers around the int64 limits exactly, in many notations', () => {
   assertAllMatchJsonParse(numbers, 20_000)
 })

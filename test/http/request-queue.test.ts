@@ -9,12 +9,12 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 
-test('a connection is held back while a request waits for its turn', { timeout: 300_000 }, async (t) => {
+test('reading from a connection is paused while requests are queued', { timeout: 300_000 }, async (t) => {
   const seen: boolean[] = []
   const server = await serve(t, (request, response) => {
     runInOrder({ request, response }, () => {
       seen.push(isPaused(request.socket))
-      // The requests behind it are announced first.
+      // Node emits the pipelined requests first.
       setImmediate(() => response.end())
     })
   })
@@ -27,26 +27,26 @@ test('a connection is held back while a request waits for its turn', { timeout: 
 
 for (const [what, act] of [
   ['is being closed', (socket: Socket) => socket.end()],
-  ['is lost', (socket: Socket) => socket.destroy()],
+  ['was destroyed', (socket: Socket) => socket.destroy()],
 ] as const) {
-  test(`a request on a connection that ${what} is not carried out`, { timeout: 300_000 }, async (t) => {
-    let isCarriedOut = false
+  test(`a request is dropped if its connection ${what}`, { timeout: 300_000 }, async (t) => {
+    let isExecuted = false
     const server = await serve(t, (request, response) => {
       act(request.socket)
-      runInOrder({ request, response }, () => (isCarriedOut = true))
+      runInOrder({ request, response }, () => (isExecuted = true))
     })
     const client = await RawConnection.open(server)
     await client.send(GET).closed
-    assert.ok(!isCarriedOut)
+    assert.ok(!isExecuted)
   })
 }
 
-test('a stream of HTTP/2 is carried out though its connection is lost', { timeout: 300_000 }, async (t) => {
-  let isCarriedOut = false
+test('an HTTP/2 request is executed even if its connection was destroyed', { timeout: 300_000 }, async (t) => {
+  let isExecuted = false
   const client = await serveAndConnect(t, 'h2c', (request, response) => {
     request.socket.destroy()
-    setImmediate(() => runInOrder({ request, response }, () => (isCarriedOut = true)))
+    setImmediate(() => runInOrder({ request, response }, () => (isExecuted = true)))
   })
   await assert.rejects(client.send({ method: 'GET', path: '/', fields: [] }))
-  await waitUntil(() => isCarriedOut)
+  await waitUntil(() => isExecuted)
 })

@@ -33,7 +33,7 @@ async function* streamText(fault?: Error): AsyncGenerator<string> {
   yield encodeUtf8(TEXT)
 }
 
-/** A response that can be sent once. */
+/** A response whose body can be iterated only once. */
 function createStreamedResponse(fault?: Error): HttpResponse {
   return { ...TEXT_RESPONSE, body: streamText(fault) }
 }
@@ -50,13 +50,13 @@ const HEAD = { ...GET, method: 'HEAD' }
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
     for (const [name, request, answer, headers, body] of [
-      ['whole', GET, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
-      ['whole, to HEAD', HEAD, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
-      ['empty', GET, EMPTY_RESPONSE, FIELDS, ''],
-      ['in pieces', GET, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
-      ['in pieces, to HEAD', HEAD, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
+      ['a complete body', GET, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
+      ['a complete body for HEAD', HEAD, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
+      ['no body', GET, EMPTY_RESPONSE, FIELDS, ''],
+      ['a streamed body', GET, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
+      ['a streamed body for HEAD', HEAD, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
     ] as const) {
-      test(`is sent, and how much of its body: ${name}`, async (t) => {
+      test(`is sent with ${name}, and reports the number of bytes`, async (t) => {
         let sent: unknown
         const client = await serveAndConnect(t, protocol, (request, response) => {
           const sending = respond(request, response, answer)
@@ -80,12 +80,12 @@ for (const protocol of ['http', 'h2c'] as const) {
       })
     }
 
-    for (const what of ['begun', 'ended']) {
-      test(`gives way to one that the host has ${what}`, async (t) => {
+    for (const what of ['started', 'ended']) {
+      test(`is not sent if the host has already ${what} a response`, async (t) => {
         let sent: unknown
         const client = await serveAndConnect(t, protocol, (request, response) => {
           response.writeHead(202)
-          if (what === 'begun') response.write('the host')
+          if (what === 'started') response.write('the host')
           else response.end('the host')
           sent = respond(request, response, TEXT_RESPONSE)
           response.end()
@@ -103,20 +103,40 @@ suite('a connection', { timeout: 300_000 }, () => {
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
   const chunks = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n'
   for (const [name, status, head, expected] of [
-    ['after a request of HTTP/1.1', 200, 'GET / HTTP/1.1\r\n', 'keep-alive'],
-    ['after fields as long as those that close it', 200, 'GET / HTTP/1.1\r\nReferer: a\r\n', 'keep-alive'],
-    ['after chunks', 200, `${chunks}\r\n0\r\n`, 'keep-alive'],
-    ['after a request of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}If-Modified-Since: a\r\n`, 'keep-alive'],
-    ['after chunks of HTTP/1.0', 200, `GET / HTTP/1.0\r\n${keepAlive}transfer-encoding: chunked\r\n\r\n0\r\n`, 'close'],
-    ['after chunks in another coding', 200, 'GET / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n', 'close'],
-    ['after a request for another protocol', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
-    ['after success whose body is awaited', 200, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'keep-alive'],
-    ['after a refusal whose body is awaited', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
-    ['after a refusal whose chunks are awaited', 400, chunks, 'close'],
-    ['after a refusal whose body is here', 400, 'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n1', 'keep-alive'],
-    ['after a refusal whose chunks are here', 400, `${chunks}\r\n1\r\n1\r\n0\r\n\r\n`, 'keep-alive'],
+    ['after an HTTP/1.1 request', 200, 'GET / HTTP/1.1\r\n', 'keep-alive'],
+    ['after a header name as long as Upgrade', 200, 'GET / HTTP/1.1\r\nReferer: a\r\n', 'keep-alive'],
+    ['after a chunked body', 200, `${chunks}\r\n0\r\n`, 'keep-alive'],
+    ['after an HTTP/1.0 request', 200, `GET / HTTP/1.0\r\n${keepAlive}If-Modified-Since: a\r\n`, 'keep-alive'],
+    [
+      'after a chunked HTTP/1.0 body',
+      200,
+      `GET / HTTP/1.0\r\n${keepAlive}transfer-encoding: chunked\r\n\r\n0\r\n`,
+      'close',
+    ],
+    [
+      'after a body with another transfer coding',
+      200,
+      'GET / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n',
+      'close',
+    ],
+    ['after an upgrade request', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
+    [
+      'after success while the request body is incomplete',
+      200,
+      'POST / HTTP/1.1\r\nContent-Length: 5\r\n',
+      'keep-alive',
+    ],
+    ['after an error while the request body is incomplete', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
+    ['after an error while the chunked request body is incomplete', 400, chunks, 'close'],
+    [
+      'after an error if the request body is complete',
+      400,
+      'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n1',
+      'keep-alive',
+    ],
+    ['after an error if the chunked request body is complete', 400, `${chunks}\r\n1\r\n1\r\n0\r\n\r\n`, 'keep-alive'],
   ] as const) {
-    test(`${expected === 'close' ? 'closes' : 'is kept'} ${name}`, async (t) => {
+    test(`is ${expected === 'close' ? 'closed' : 'kept alive'} ${name}`, async (t) => {
       const server = await serve(
         t,
         (request, response) => void respond(request, response, { ...TEXT_RESPONSE, status }),
@@ -135,10 +155,10 @@ function respondBadRequest(request: IncomingMessage, response: ServerResponse): 
 }
 
 for (const [name, status, request] of [
-  ['a refusal of a request without a body', 400, GET],
-  ['a success whose request has a body', 200, { ...GET, method: 'POST', body: 'ribbit' }],
+  ['an error response to a request without a body', 400, GET],
+  ['a success response to a request with a body', 200, { ...GET, method: 'POST', body: 'ribbit' }],
 ] as const) {
-  test(`${name} is handed over at once`, async (t) => {
+  test(`${name} is passed to Node synchronously`, async (t) => {
     let sent: unknown
     const client = await serveAndConnect(t, 'http', (request, response) => {
       sent = respond(request, response, { ...TEXT_RESPONSE, status })
@@ -148,13 +168,13 @@ for (const [name, status, request] of [
   })
 }
 
-suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
+suite('an error response while the request body is incomplete', { timeout: 300_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
-    test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
+    test(`to ${method} is sent immediately, and ends when the request body ends`, async (t) => {
       let response: ServerResponse | undefined
       let isFlushed = false
       const server = await serve(t, (request, accepted) => {
-        // As what compresses a response has it.
+        // Compression middleware adds this method.
         response = Object.assign(accepted, { flush: () => (isFlushed = true) })
         respondBadRequest(request, response)
       })
@@ -167,7 +187,7 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
       assert.equal(response!.writableEnded, true)
     })
 
-    test(`to ${method} in HTTP/2 is whole at once, and the stream closes when the body ends`, async (t) => {
+    test(`to ${method} in HTTP/2 is completed immediately, and the stream closes when the request body ends`, async (t) => {
       let response: ServerResponse | undefined
       const client = await serveAndConnect(t, 'h2c', (request, accepted) =>
         respondBadRequest(request, (response = accepted)),
@@ -183,10 +203,10 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
     })
   }
 
-  test('in HTTP/2 is not cut if what wraps it ends it long after the body', async (t) => {
+  test('in HTTP/2 is not truncated if middleware ends it long after the request body', async (t) => {
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       const end = response.end.bind(response) as (body: string) => unknown
-      // Longer than a body is awaited that does not end.
+      // Longer than the time that an incomplete body is waited for.
       const endLater = (body: string): unknown => request.on('end', () => setTimeout(() => end(body), 2100))
       respondBadRequest(request, Object.assign(response, { end: endLater }))
     })
@@ -195,13 +215,13 @@ suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
   })
 })
 
-suite('a stream that its client resets without an error is given up, with all that it has to send', () => {
+suite('an HTTP/2 stream that the client closes without an error is destroyed while it sends', () => {
   const whole = { ...TEXT_RESPONSE, body: 'x'.repeat(10_000_000) }
   for (const [name, request, answer] of [
-    ['a whole response', GET, whole],
-    ['one in pieces', GET, { ...TEXT_RESPONSE, body: streamForever() }],
+    ['a complete body', GET, whole],
+    ['a streamed body', GET, { ...TEXT_RESPONSE, body: streamForever() }],
     [
-      'one in pieces, to a request whose body nobody reads',
+      'a streamed body, while the request body is not read',
       { ...GET, body: 'ribbit' },
       { ...TEXT_RESPONSE, body: streamForever() },
     ],
@@ -220,8 +240,8 @@ suite('a stream that its client resets without an error is given up, with all th
   }
 })
 
-suite('a response that fails in its midst', { timeout: 300_000 }, () => {
-  test('destroys its stream in HTTP/2, and says why', async (t) => {
+suite('a streamed response that fails', { timeout: 300_000 }, () => {
+  test('destroys its HTTP/2 stream with an error', async (t) => {
     let reason: Error | undefined
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       streamOf(response)!.on('error', (error) => (reason = error))
@@ -232,13 +252,13 @@ suite('a response that fails in its midst', { timeout: 300_000 }, () => {
     assert.equal(reason!.message, 'The response was aborted before it was complete')
   })
 
-  test('resets no connection of HTTP/1.1, which may hold whole responses before it', async (t) => {
+  test('does not reset an HTTP/1.1 connection, because complete responses may still be queued on it', async (t) => {
     const server = await serve(t, (request, response) => void respond(request, response, createStreamedResponse(FAULT)))
     const connection = await RawConnection.open(server)
     assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
   })
 
-  test('as its end throws once the body that it awaits is there, ends its connection', async (t) => {
+  test('closes its connection if response.end throws after the request body has arrived', async (t) => {
     const server = await serve(t, (request, response) => {
       response.end = () => assert.fail(FAULT)
       respondBadRequest(request, response)
@@ -249,7 +269,7 @@ suite('a response that fails in its midst', { timeout: 300_000 }, () => {
     await connection.send('12345').closed
   })
 
-  test('is destroyed if it has no connection', async () => {
+  test('is destroyed if it has no socket', async () => {
     const request = new IncomingMessage(undefined as never)
     const response = new ServerResponse(request)
     const { failure } = await respond(request, response, createStreamedResponse(FAULT))
@@ -259,7 +279,7 @@ suite('a response that fails in its midst', { timeout: 300_000 }, () => {
 })
 
 for (const socket of [null, undefined]) {
-  test(`destroys a truncated response whose socket is ${socket}`, async () => {
+  test(`respond destroys a truncated response whose socket is ${socket}`, async () => {
     const request = new IncomingMessage(undefined as never)
     const response = Object.defineProperty(new ServerResponse(request), 'socket', { value: socket })
     const { failure } = await respond(request, response, createStreamedResponse(FAULT))
@@ -267,7 +287,7 @@ for (const socket of [null, undefined]) {
   })
 }
 
-test('counts only the pieces whose write has returned', async () => {
+test('respond counts only chunks whose write has succeeded', async () => {
   const request = new IncomingMessage(undefined as never)
   const response = new ServerResponse(request)
   let writes = 0
@@ -279,7 +299,7 @@ test('counts only the pieces whose write has returned', async () => {
   assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { error: FAULT } })
 })
 
-test('a response without a connection is sent whole', async () => {
+test('respond sends the complete response without a connection', async () => {
   const request = new IncomingMessage(null as never)
   const response = new ServerResponse(request)
   response.assignSocket(new PassThrough().resume() as never)

@@ -50,7 +50,7 @@ const ROUTES: readonly (readonly [basePath: string, target: string, resource: ob
   ['/{id}', '/1/plants', undefined],
 ]
 
-/** A guard that compares paths lets these through. */
+/** Middleware that guards paths by comparing them would let these targets pass. */
 const BYPASSES = [
   'http:///plants',
   'http://:80/plants',
@@ -67,18 +67,18 @@ const BYPASSES = [
 ]
 
 for (const target of BYPASSES) {
-  test(`routes "${target}", which is no absolute form with a host, to nothing (authorization bypass)`, () => {
+  test(`"${target}" is not a valid absolute-form target and matches no route (authorization bypass)`, () => {
     assert.equal(createRouter('', ['/', '/plants', '/plants/{id}'])(target), undefined)
   })
 }
 
 for (const [basePath, target, resource] of ROUTES) {
-  test(`routes "${target}" under "${basePath}"`, () => {
+  test(`"${target}" with the basePath "${basePath}" ${resource === undefined ? 'matches no route' : `matches ${JSON.stringify(resource)}`}`, () => {
     assert.deepEqual(createRouter(basePath, ['/', '/plants', '/plants/{id}'])(target), resource)
   })
 }
 
-/** What the platform makes of it; undefined if it refuses. */
+/** The result of decodeURIComponent, or undefined if it throws. */
 function decodeOrUndefined(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
@@ -91,7 +91,7 @@ const ASCII = ['', 'plants', '%', '%%', '%2', '%zz', '%70lants', '%2F', '%252F',
 const NON_ASCII = ['é', '%C3%A9', '%c3%a9', '%C3', '%C3%', '%C3x%A9', '%A9', '%C0%AF', '%ED%A0%80', '%F0%9F%8C%B1']
 
 for (const text of [...ASCII, ...NON_ASCII, '%F4%90%80%80', '%FF']) {
-  test(`decodes "${text}" as the platform does`, () => {
+  test(`decodePercent decodes "${text}" like decodeURIComponent`, () => {
     assert.equal(decodePercent(text), decodeOrUndefined(text))
   })
 }

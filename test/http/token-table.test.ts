@@ -3,14 +3,14 @@ import { suite, test } from 'node:test'
 import { createTokenTable, toCaller } from '../../src/http/caller.ts'
 import { withPollutedPrototype } from '../support/prototype-pollution.ts'
 
-suite('a table of tokens', () => {
+suite('a token table', () => {
   const find = createTokenTable([
     ['secret', 'ada'],
     ['other', { owner: 'grace', access: 'write' }],
     ['reader', { owner: 'ada', access: 'read' }],
   ])
 
-  test('finds the caller of each token', () => {
+  test('returns the caller of each token', () => {
     assert.deepEqual(['secret', 'other', 'reader'].map(find), [
       { owner: 'ada', access: 'write' },
       { owner: 'grace', access: 'write' },
@@ -19,20 +19,20 @@ suite('a table of tokens', () => {
   })
 
   for (const token of ['', 'secre', 'secrets', 'Secret', '__proto__', 'constructor']) {
-    test(`refuses "${token}"`, () => assert.equal(find(token), undefined))
+    test(`returns undefined for "${token}"`, () => assert.equal(find(token), undefined))
   }
 })
 
-suite('a token holder', () => {
+suite('a caller', () => {
   const hidden = Object.defineProperty({ owner: 'ada', access: 'read' }, 'scope', { value: 'write' })
   const inherited = Object.create({ owner: 'ada', access: 'write' }) as object
 
   for (const [name, holder, rule] of [
-    ['inherits both members', inherited, 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    ['inherits both properties', inherited, 'an owner: a non-empty string of well-formed Unicode without U+0000'],
     ['inherits its access', Object.assign(Object.create({ access: 'write' }) as object, { owner: 'ada' }), 'an access'],
-    ['has a third member that is not enumerable', hidden, 'an owner and an access, and nothing else'],
+    ['has a third property that is not enumerable', hidden, 'an owner and an access, and nothing else'],
     [
-      'has a symbol as a third member',
+      'has a third property whose key is a symbol',
       { owner: 'ada', access: 'read', [Symbol('scope')]: 1 },
       'an owner and an access',
     ],
@@ -52,7 +52,7 @@ suite('a token holder', () => {
     )
   })
 
-  test('that is a string can write, whatever `Object.prototype` has (prototype pollution)', () => {
+  test('that is a string can write, even if `Object.prototype` has an access (prototype pollution)', () => {
     const caller = withPollutedPrototype({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
     assert.deepEqual(caller, { owner: 'ada', access: 'write' })
   })

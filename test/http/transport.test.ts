@@ -14,7 +14,7 @@ const GET = { method: 'GET', path: '/', fields: [] }
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
-    test('is open until it is ended, and then says so at once', async (t) => {
+    test('is closed as soon as it has ended, but calls onClose listeners later', async (t) => {
       const seen: boolean[] = []
       const client = await serveAndConnect(t, protocol, (_, response) => {
         seen.push(isClosed(response))
@@ -26,7 +26,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(seen, [false, true, false])
     })
 
-    test('is closed once its client has gone, and says so then', async (t) => {
+    test('is closed and calls onClose listeners when the client disconnects', async (t) => {
       const told: boolean[] = []
       let accepted: ServerResponse | undefined
       const client = await serveAndConnect(t, protocol, (_, response) => {
@@ -46,7 +46,7 @@ for (const protocol of ['http', 'h2c'] as const) {
 }
 
 suite('a connection', { timeout: 300_000 }, () => {
-  /** Accepts one, which its client never ends. Gives its end here, and what its client sees at the end. */
+  /** Accepts a connection that its client never ends. Returns the accepted socket, and what the client sees at the end. */
   async function accept(t: TestContext, isTls: boolean): Promise<{ accepted: Socket; seen: Promise<unknown> }> {
     const server = isTls ? createTlsServer(TLS) : createServer()
     await listen(server)
@@ -64,10 +64,14 @@ suite('a connection', { timeout: 300_000 }, () => {
   }
 
   const rows: readonly [name: string, before: (accepted: Socket) => unknown, seen: string, isTls?: true][] = [
-    ['is reset', () => undefined, 'ECONNRESET'],
-    ['that was ended is reset if its client has not the rest', (a) => a.end(Buffer.alloc(30_000_000)), 'ECONNRESET'],
-    ['that is just being ended closes all the same', (a) => a.end(), 'the end'],
-    ['under TLS, of which Node resets none, is closed', () => undefined, 'the end', true],
+    ['is reset by resetConnection', () => undefined, 'ECONNRESET'],
+    [
+      'that was ended is reset if the client has not received all data',
+      (a) => a.end(Buffer.alloc(30_000_000)),
+      'ECONNRESET',
+    ],
+    ['that is just being ended is closed without a reset', (a) => a.end(), 'the end'],
+    ['with TLS is closed, because Node cannot reset it', () => undefined, 'the end', true],
   ]
   for (const [name, act, expected, isTls = false] of rows) {
     test(name, async (t) => {

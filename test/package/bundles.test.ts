@@ -11,14 +11,14 @@ import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
 // There is no command of webpack without another package.
-const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundles')}
+const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundling')}
 require('webpack')(module.exports).run((error) => { if (error) throw error })`
 const MODULE = 'experiments: { outputModule: true }, mode:'
 const WEBPACK_MODULE = WEBPACK.replace("'server.cjs'", "'server.mjs', module: true").replace('mode:', MODULE)
 
 /** Commands that bundle the program. */
 const COMMANDS = [
-  ...getCode('docs/deployment.md', 'sh', 'Bundles').trim().split('\n'),
+  ...getCode('docs/deployment.md', 'sh', 'Bundling').trim().split('\n'),
   'node webpack.config.cjs # makes webpack/server.cjs',
   'node webpack-module.config.cjs # makes webpack/server.mjs',
 ]

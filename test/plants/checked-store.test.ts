@@ -11,7 +11,7 @@ const PAGE = { limit: 2, maxBytes: 1000 }
 
 type Method = 'create' | 'list' | 'delete'
 
-/** Calls a store of which one method returns something. */
+/** Calls one method of a checked store whose inner method returns the result. */
 function callStore(method: Method, result: unknown, request: PageRequest = PAGE): MaybePromise<unknown> {
   const store = createCheckedStore(overrideStore(memoryStore(), { [method]: () => result }), 20)
   if (method === 'list') return store.list('ada', request)
@@ -19,9 +19,9 @@ function callStore(method: Method, result: unknown, request: PageRequest = PAGE)
 }
 
 for (const method of ['create', 'delete'] as const) {
-  suite(`the ${method} of a store`, () => {
+  suite(`the checked ${method} method`, () => {
     for (const result of [undefined, null, 1, 'true', {}]) {
-      test(`must not return ${JSON.stringify(result)}`, async () => {
+      test(`rejects a result of ${JSON.stringify(result)}`, async () => {
         const expected = new TypeError('store.create and store.delete must return true or false')
         assert.throws(() => callStore(method, result), expected)
         await assert.rejects(async () => await callStore(method, Promise.resolve(result)), expected)
@@ -30,7 +30,7 @@ for (const method of ['create', 'delete'] as const) {
   })
 }
 
-suite('the list of a store', () => {
+suite('the checked list method', () => {
   const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
   const order = 'store.list must return plants in ascending order of id, with ids that are bigints greater than after'
   const shape = 'the result of store.list must be an object { plants, hasMore }, not'
@@ -38,27 +38,27 @@ suite('the list of a store', () => {
   const boolean = 'hasMore in the result of store.list must be true or false, not'
   const page = (...plants: readonly unknown[]) => ({ plants, hasMore: false })
   const wrong: readonly (readonly [name: string, message: string, page: unknown, after?: bigint])[] = [
-    ['nothing', `${shape} undefined`, undefined],
+    ['undefined', `${shape} undefined`, undefined],
     ['null', `${shape} null`, null],
     ['an array of plants', `${array} undefined`, plants.slice(0, 1)],
-    ['plants that are no array', `${array} [Object]`, { plants: { length: 1, at: () => FERN }, hasMore: false }],
-    ['no hasMore', `${boolean} undefined`, { plants: [FERN] }],
+    ['plants that are not an array', `${array} [Object]`, { plants: { length: 1, at: () => FERN }, hasMore: false }],
+    ['a missing hasMore', `${boolean} undefined`, { plants: [FERN] }],
     ['a hasMore that is a string', `${boolean} 'false'`, { plants: [FERN], hasMore: 'false' }],
     ['more plants than the limit', 'store.list returned 3 plants, but limit is 2', page(...plants)],
     ['a plant whose id is a number', order, page({ id: 1, name: 'Fern' }, FERN)],
-    ['plants out of order', order, page(...plants.slice(0, 2).reverse())],
+    ['plants in descending order', order, page(...plants.slice(0, 2).reverse())],
     ['a plant twice', order, page(FERN, FERN)],
     ['the plant at the cursor', order, page(...plants.slice(1, 2)), 2n],
     ['plants before the cursor', order, page(...plants.slice(0, 2)), 3n],
     ['a plant at the cursor and one after it', order, page(...plants.slice(1)), 2n],
   ]
   for (const [name, message, page, after] of wrong) {
-    test(`must not return ${name}`, () => {
+    test(`rejects ${name}`, () => {
       assert.throws(() => callStore('list', page, { ...PAGE, after }), new TypeError(message))
     })
   }
 
-  test('can return an empty page that claims to have more: it ends the list', () => {
+  test('treats an empty page as the end of the list, even if hasMore is true', () => {
     assert.deepEqual(callStore('list', { plants: [], hasMore: true }), { plants: [], hasMore: false })
   })
 })

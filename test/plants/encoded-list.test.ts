@@ -5,7 +5,7 @@ import { EncodedPlant } from '../../src/plants/plant.ts'
 import { createStoreCallMetrics } from '../../src/standalone/metrics/store-call-metrics.ts'
 import { get, sendRequest, servePlants } from '../support/wire/service.ts'
 
-/** A text that no plant has once it was decoded and encoded again. */
+/** Its JSON would change if it were decoded and encoded again. */
 const PLANT = new EncodedPlant(1n, '"name":"F\\u0065rn"},{') as unknown as NewPlant
 const ENCODED = '[{"name":"F\\u0065rn"}]'
 const DECODED = '[{"name":"Fern"}]'
@@ -17,14 +17,14 @@ function createStoreWithPlant(): Store {
 }
 
 for (const [what, wrap, expected] of [
-  ['the texts that a built-in store keeps', (store: Store) => store, ENCODED],
+  ['the stored JSON of a built-in store without decoding it', (store: Store) => store, ENCODED],
   [
-    'those texts, if the program counts the calls of the store',
+    'the stored JSON of a built-in store that is instrumented for metrics',
     (store: Store) => createStoreCallMetrics().instrument(store),
     ENCODED,
   ],
   [
-    'what a store lists that delegates to a built-in store',
+    'decoded plants of a custom store that delegates to a built-in store',
     (store: Store) => ({ ...store, list: (...args: Parameters<Store['list']>) => store.list(...args) }),
     DECODED,
   ],
@@ -35,7 +35,7 @@ for (const [what, wrap, expected] of [
   })
 }
 
-test('sends the plants that a delegating store has copied and changed', async (t) => {
+test('sends the modified plants of a custom store that delegates to a built-in store', async (t) => {
   const inner = createStoreWithPlant()
   const list: Store['list'] = async (owner, request) => {
     const { plants, hasMore } = await inner.list(owner, request)
@@ -45,14 +45,14 @@ test('sends the plants that a delegating store has copied and changed', async (t
   assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Fern","tag":"FERN"}]')
 })
 
-test('decodes the plants of a store for each other caller', async () => {
+test('a built-in store returns decoded plants to other callers', async () => {
   const { plants } = await createStoreCallMetrics()
     .instrument(createStoreWithPlant())
     .list('ada', { limit: 1, maxBytes: 1 })
   assert.deepEqual(plants, [{ id: 1n, name: 'Fern' }])
 })
 
-test('passes on the plants of a store that keeps plain ones', async () => {
+test('instrumenting a custom store does not change the plants that it lists', async () => {
   const plants = [{ id: 1n, name: 'Fern' }]
   const store = { ...memoryStore(), list: () => ({ plants, hasMore: false }) }
   const page = await createStoreCallMetrics().instrument(store).list('ada', { limit: 1, maxBytes: 1 })

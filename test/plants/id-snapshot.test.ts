@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { MAX_INT64, MIN_INT64 } from '../../src/plants/int64.ts'
 import { IdSnapshot } from '../../src/plants/id-snapshot.ts'
 
-suite('keeps ids', () => {
+suite('an id snapshot stores the ids', () => {
   const rows: readonly (readonly bigint[])[] = [
     [],
     [-1n],
@@ -20,13 +20,13 @@ suite('keeps ids', () => {
   }
 })
 
-suite('keeps within 1 MiB', () => {
-  // The first takes 10 bytes, and room for one of 10 bytes is left.
+suite('an id snapshot limits itself to 1 MiB, which is enough for', () => {
+  // The first id takes 10 bytes, and ids are added as long as 10 bytes are free.
   for (const [count, distance] of [
     [1_048_558, 1n],
     [149_795, 2n ** 46n],
   ] as const) {
-    test(`${count} ids at a distance of ${distance}`, () => {
+    test(`${count} ids with a difference of ${distance}`, () => {
       const list = new IdSnapshot()
       let added = 0
       for (let id = MIN_INT64; list.add(id); id += distance) added++

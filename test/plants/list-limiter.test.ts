@@ -7,7 +7,7 @@ import { listPlants, type ListRequest } from '../../src/plants/list-plants.ts'
 import { createPlantList } from '../support/database/plant-list.ts'
 import { measureMemoryUsed } from '../support/memory-usage.ts'
 
-/** A list of a client that may go. */
+/** A list whose client can disconnect. */
 function createList(owner = 'ada'): { owner: string; client: EventEmitter; disconnect: () => void } {
   const client = new EventEmitter()
   return { owner, client, disconnect: () => client.emit('gone') }
@@ -18,8 +18,8 @@ const CLIENT_EVENTS = {
   onClose: (client: EventEmitter, listener: () => void) => client.on('gone', listener),
 }
 
-suite('of more long lists than an owner may read at once', () => {
-  test('those that wait go on in the order in which they came, without those whose clients go', async () => {
+suite('a limiter of long lists per owner', () => {
+  test('resumes queued lists in order, except for those whose clients have disconnected', async () => {
     const slots = new ListLimiter(2, 60_000, CLIENT_EVENTS)
     const lists = Array.from({ length: 5 }, () => createList())
     const [first, second, third, fourth, fifth] = lists.map((list) => slots.acquire(list))
@@ -43,7 +43,7 @@ suite('of more long lists than an owner may read at once', () => {
     assert.equal(await waits, false)
   })
 
-  test('one that waits too long fails, and the next goes on in its place', async () => {
+  test('rejects a list that has waited for too long, and gives its place to the next list', async () => {
     const slots = new ListLimiter(1, 1, CLIENT_EVENTS)
     assert.equal(slots.acquire(createList()), undefined)
     const reason = 'The list waited 1 ms for another list of its owner to end (maxListsPerOwner is 1).'
@@ -53,7 +53,7 @@ suite('of more long lists than an owner may read at once', () => {
   })
 
   for (const limit of [Infinity, 2400]) {
-    test(`one with the limit ${limit} waits, reads its first page again, and is whole`, async () => {
+    test(`makes a list with the limit ${limit} reread its first page after waiting, and return all plants`, async () => {
       const store = memoryStore()
       for (let id = 1n; id <= 2500n; id++) void store.create('ada', { id, name: 'Fern' })
       const reads: (bigint | undefined)[] = []
@@ -68,7 +68,7 @@ suite('of more long lists than an owner may read at once', () => {
       const first = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
       await first.next()
       const second = countOf({ limit, after: 50n })
-      // Neither one of another owner waits, nor one that fits a page.
+      // Lists of other owners, and lists that fit in one page, don't wait.
       assert.equal(await countOf({ owner: 'grace' }), 2500)
       assert.equal(await countOf({ limit: 10 }), 10)
       reads.length = 0
@@ -79,7 +79,7 @@ suite('of more long lists than an owner may read at once', () => {
   }
 })
 
-test('nothing is kept of an owner whose slots have ended', async () => {
+test('the list limiter frees the memory of owners without active lists', async () => {
   const slots = new ListLimiter(1, 60_000, CLIENT_EVENTS)
   const before = await measureMemoryUsed()
   for (let i = 0; i < 20_000; i++) {

@@ -15,7 +15,7 @@ import { measureMemoryUsed } from '../support/memory-usage.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { get, openResponse, getPort, sendRequest, servePlants } from '../support/wire/service.ts'
 
-/** Ids over the whole of int64. */
+/** Spreads ids over the whole int64 range. */
 function createId(n: number): bigint {
   return MIN_INT64 + BigInt(n) * 2n ** 46n
 }
@@ -26,7 +26,7 @@ function createStoreWithNames(names: readonly string[]): Store {
   return store
 }
 
-/** A store with plants that all look like this; it keeps the text once. */
+/** A store with identical plants, which share one string in memory. */
 function createStoreWithCopies(count: number, rest: string): Store {
   const store = memoryStore()
   for (let id = 1; id <= count; id++)
@@ -38,7 +38,7 @@ function repeatName(count: number, name = 'Fern'): readonly string[] {
   return Array<string>(count).fill(name)
 }
 
-/** Follows the links from a path to the last list. */
+/** Follows `Link` headers from a path to the last page. */
 async function followLinks(server: Server, path: string): Promise<readonly string[]> {
   const bodies: string[] = []
   for (let next: string | undefined = path; next !== undefined;) {
@@ -56,24 +56,24 @@ function ignoreMaxBytes(store: Store): Store {
 }
 
 const STORES = [
-  ['that stops at maxBytes', (store: Store) => store],
+  ['that respects maxBytes', (store: Store) => store],
   ['that ignores maxBytes', ignoreMaxBytes],
 ] as const
 
-suite('following the links gives each plant once', () => {
+suite('following Link headers returns each plant exactly once, for', () => {
   const half = 'x'.repeat(MAX_PAGE_BYTES / 2)
   const rows: Readonly<Record<string, readonly string[]>> = {
-    ...Object.fromEntries([0, 1, 999, 1000, 1001, 2000, 2500].map((count) => [count, repeatName(count)])),
-    '40 of 60 kB': repeatName(40, 'x'.repeat(60_000)),
-    '5 of which each is a page': repeatName(5, 'x'.repeat(MAX_PAGE_BYTES)),
-    '2 that come to just a page': [half, half],
-    '2 that come to a byte less than a page': [half, half.slice(1)],
-    '1,100 of 300 bytes': repeatName(1100, 'x'.repeat(300)),
-    'a large one among small ones': [...repeatName(50), 'x'.repeat(500_000), ...repeatName(50)],
+    ...Object.fromEntries([0, 1, 999, 1000, 1001, 2000, 2500].map((count) => [`${count} plants`, repeatName(count)])),
+    '40 plants of 60 kB': repeatName(40, 'x'.repeat(60_000)),
+    '5 plants that each fill a page': repeatName(5, 'x'.repeat(MAX_PAGE_BYTES)),
+    '2 plants that exactly fill a page': [half, half],
+    '2 plants that are a byte smaller than a page': [half, half.slice(1)],
+    '1,100 plants of 300 bytes': repeatName(1100, 'x'.repeat(300)),
+    'a large plant among small plants': [...repeatName(50), 'x'.repeat(500_000), ...repeatName(50)],
   }
   for (const [what, names] of Object.entries(rows)) {
     for (const [which, keeping] of STORES) {
-      test(`of ${what}, from a store ${which}`, async (t) => {
+      test(`${what}, with a store ${which}`, async (t) => {
         const server = await servePlants(t, { store: keeping(createStoreWithNames(names)) })
         const { length } = names
         const limits = [Math.ceil(length / 7), Math.ceil(length / 3), 999, 1000, 1001, length - 1, length, length + 1]
@@ -91,15 +91,15 @@ suite('following the links gives each plant once', () => {
     }
   }
 
-  test('goes by maxLimit if the client set a higher limit, or none', async (t) => {
+  test('maxLimit, if the client requests a higher limit or no limit', async (t) => {
     const server = await servePlants(t, { store: createStoreWithNames(['1', '2', '3']), maxLimit: 2 })
     const lists = ['[{"name":"1"},{"name":"2"}]', '[{"name":"3"}]']
     for (const path of ['/plants', '/plants?limit=4']) assert.deepEqual(await followLinks(server, path), lists)
   })
 })
 
-suite('hasMore decides whether a list goes on', () => {
-  /** Serves plants of which each page has one, and records after which id the pages are read. */
+suite('hasMore decides whether another page is read', () => {
+  /** Serves pages of one plant each, and records the cursor of each page. */
   async function serveOneByOne(t: TestContext, names: readonly string[], hasMore: (isLast: boolean) => boolean) {
     const reads: unknown[] = []
     const memory = createStoreWithNames(names)
@@ -111,42 +111,42 @@ suite('hasMore decides whether a list goes on', () => {
     return { server: await servePlants(t, { store: overrideStore(memory, { list }) }), reads }
   }
 
-  test('after a short page', async (t) => {
+  test('after a page that is not full', async (t) => {
     const { server, reads } = await serveOneByOne(t, ['a', 'b'], (isLast) => !isLast)
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"a"},{"name":"b"}]')
     assert.deepEqual(reads, [undefined, createId(0)])
   })
 
-  test('not after a long page', async (t) => {
+  test('after a page that exceeds maxBytes', async (t) => {
     const name = 'x'.repeat(2 * MAX_PAGE_BYTES)
     const { server, reads } = await serveOneByOne(t, [name, name], () => false)
     assert.equal((await sendRequest(server, get('ada'))).body, JSON.stringify([{ name }]))
     assert.deepEqual(reads, [undefined])
   })
 
-  test('until a page is empty', async (t) => {
+  test('until a page is empty, even if hasMore remains true', async (t) => {
     const { server, reads } = await serveOneByOne(t, ['a', 'b'], () => true)
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"a"},{"name":"b"}]')
     assert.deepEqual(reads, [undefined, createId(0), createId(1)])
   })
 
-  test('of an owner without plants, if it is always true', async (t) => {
+  test('but not after an empty first page, even if hasMore is true', async (t) => {
     const { server } = await serveOneByOne(t, [], () => true)
     const { headers, body } = await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual([body, headers['link']], ['[]', undefined])
   })
 })
 
-suite('hasMore decides whether a limited list has a Link', () => {
+suite('hasMore decides whether a limited list has a Link header', () => {
   for (const [hasMore, limit, link] of [
     [true, 2, '<plants?limit=2&after=2>; rel="next"'],
     [false, 2, undefined],
     [true, 2000, '<plants?limit=2000&after=2000>; rel="next"'],
     [false, 2000, undefined],
   ] as const) {
-    test(`${hasMore}, with a limit of ${limit}`, async (t) => {
+    test(`with hasMore ${hasMore} and a limit of ${limit}`, async (t) => {
       const store = memoryStore()
-      // Both ways are wrong for half of these, and the service doesn't check what the store says.
+      // hasMore contradicts the number of plants in some rows, and the service must trust hasMore.
       for (let id = 1; id <= (hasMore ? limit : limit + 1); id++) void store.create('ada', { id: BigInt(id), name: '' })
       const list: Store['list'] = async (owner, page) => {
         const { plants } = await store.list(owner, page)
@@ -158,7 +158,7 @@ suite('hasMore decides whether a limited list has a Link', () => {
   }
 })
 
-test('a list is read no further than its limit, to find its end and to send it', async () => {
+test('a limited list is not read beyond its limit, neither for its Link header nor for its body', async () => {
   for (const [limit, first, second] of [
     [1000, [undefined], []],
     [1500, [undefined, createId(999)], [undefined, createId(999)]],
@@ -174,7 +174,7 @@ test('a list is read no further than its limit, to find its end and to send it',
   }
 })
 
-test('a list with a limit that is too long to survey is cut short, and Link leads on', async (t) => {
+test('a limited list with too many ids for the snapshot is shortened, and its Link header points to the rest', async (t) => {
   const count = 200_000
   const store: Store = {
     ...memoryStore(),
@@ -196,7 +196,7 @@ test('a list with a limit that is too long to survey is cut short, and Link lead
 })
 
 for (const limit of [Infinity, 4500]) {
-  test(`reads each page of a list with the limit ${limit} in another round of the event loop`, async () => {
+  test(`reads each page of a list with the limit ${limit} in a separate event-loop tick`, async () => {
     let turn = 0
     const count = (): void => {
       turn++
@@ -214,26 +214,26 @@ for (const limit of [Infinity, 4500]) {
   })
 }
 
-// Node takes all of these on a connection of HTTP/1.
+// Node accepts all of these versions on an HTTP/1 connection.
 for (const version of ['', ' HTTP/1.0', ' HTTP/2.0']) {
-  test(`a list does not look whole to a client of${version || ' HTTP/0.9'} if the store fails in its midst`, async (t) => {
+  test(`a list that fails halfway does not look complete to a client with${version || ' HTTP/0.9'}`, async (t) => {
     const plants = createStoreWithNames(repeatName(50_000))
     const list: Store['list'] = (owner, page) => {
       if (page.after === createId(29_999)) throw new Error('disk on fire')
       return plants.list(owner, page)
     }
     const port = getPort(await servePlants(t, { store: overrideStore(plants, { list }) }))
-    // A read that takes less than it has room for may hide a reset from Node, and look like the end.
+    // A read that doesn't fill its buffer can hide a reset from Node, so that it looks like the end of the response.
     const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
     socket.write(`GET /plants${version}\r\nAuthorization: Bearer ada\r\n\r\n`)
     await assert.rejects(once(socket, 'close'), { code: 'ECONNRESET' })
   })
 }
 
-suite('a list that is too large for a string', () => {
+suite('a list that is longer than the maximum string length', () => {
   const rest = encodeFields({ id: 0n, name: 'x'.repeat(1_000_000) })
 
-  test('comes whole', async (t) => {
+  test('is sent completely', async (t) => {
     const server = await servePlants(t, { store: createStoreWithCopies(560, rest) })
     const response = await openResponse(server, get('ada'))
     assert.deepEqual([response.statusCode, response.headers['link']], [200, undefined])
@@ -251,7 +251,7 @@ suite('a list that is too large for a string', () => {
       ['?limit=560', undefined],
       ['?limit=559', '<plants?limit=559&after=559>; rel="next"'],
     ] as const) {
-      test(`is answered to GET /plants${query} from a store ${which}`, async (t) => {
+      test(`is sent for GET /plants${query}, with a store ${which}`, async (t) => {
         const server = await servePlants(t, { store: keeping(createStoreWithCopies(560, rest)) })
         const response = await openResponse(server, get('ada', `/plants${query}`))
         assert.deepEqual([response.statusCode, response.headers['link']], [200, link])
@@ -262,13 +262,13 @@ suite('a list that is too large for a string', () => {
   }
 })
 
-suite('a client that reads nothing costs less than 2 MiB', () => {
+suite('a client that does not read its response uses less than 2 MiB of memory', () => {
   const names = { '60 kB': 'x'.repeat(60_000), '60 kB of JSON escapes': '\u0001'.repeat(10_000) }
   for (const [what, name] of Object.entries(names)) {
     for (const query of ['', '?limit=1000']) {
       test(`with GET /plants${query} of plants of ${what}`, async (t) => {
         const memory = createStoreWithCopies(1001, encodeFields({ id: 0n, name }))
-        // Made anew for each page, as those of a database.
+        // Created anew for each page, like rows from a database.
         const renew = (plant: EncodedPlant | NewPlant): EncodedPlant => {
           return new EncodedPlant(plant.id, Buffer.from(encodeFields(plant), 'latin1').toString('latin1'))
         }
@@ -284,7 +284,7 @@ suite('a client that reads nothing costs less than 2 MiB', () => {
         const clients = await Promise.all(
           Array.from({ length: 10 }, () => openResponse(server, get('ada', `/plants${query}`))),
         )
-        // The buffers of the operating system fill first.
+        // The operating system's buffers fill up first.
         await waitUntil(() => sockets.every(({ writableNeedDrain }) => writableNeedDrain))
         const each = ((await measureMemoryUsed()) - before) / clients.length
         for (const client of clients) client.destroy()

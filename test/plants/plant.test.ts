@@ -5,7 +5,7 @@ import { countTextBytes, decodePlant, EncodedPlant, encodeFields, type NewPlant 
 import { StoreUnavailableError } from '../../src/plants/store.ts'
 import { decodeUtf8, encodeUtf8, isValidText } from '../../src/plants/text.ts'
 
-test('an int64 goes from -2^63 to 2^63 - 1', () => {
+test('isInt64 accepts values from -2^63 to 2^63 - 1', () => {
   assert.deepEqual([MIN_INT64, MAX_INT64], [-9223372036854775808n, 9223372036854775807n])
   const areInt64 = [MIN_INT64 - 1n, MIN_INT64, 0n, MAX_INT64, MAX_INT64 + 1n].map(isInt64)
   assert.deepEqual(areInt64, [false, true, true, true, false])
@@ -13,18 +13,18 @@ test('an int64 goes from -2^63 to 2^63 - 1', () => {
 
 const VALID_IDS = ['0', '7', '-1', '42', '9007199254740993', '1000000000000000000']
 for (const text of [...VALID_IDS, '9223372036854775807', '-9223372036854775808']) {
-  test(`reads ${text}`, () => assert.equal(parseInt64(text), BigInt(text)))
+  test(`parseInt64 parses ${text}`, () => assert.equal(parseInt64(text), BigInt(text)))
 }
 
 const INVALID_IDS = ['', '-', '+1', '01', '-01', '1.0', '1e3', '0x1', ' 1', '1 ', '1\n', '1n', '1,', '--1', '٣']
 for (const text of [...INVALID_IDS, '9223372036854775808', '-9223372036854775809', '10000000000000000000']) {
-  test(`does not read ${JSON.stringify(text)}`, () => assert.equal(parseInt64(text), undefined))
+  test(`parseInt64 rejects ${JSON.stringify(text)}`, () => assert.equal(parseInt64(text), undefined))
 }
 
 const EVERY_UTF8_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
 
 for (const text of [EVERY_UTF8_LENGTH, '{"name":"Fern"}']) {
-  test(`writes ${text} with one character for each byte, and reads it again`, () => {
+  test(`encodeUtf8 encodes ${text} as one character per byte, and decodeUtf8 decodes it`, () => {
     assert.deepEqual(Buffer.from(encodeUtf8(text), 'latin1'), Buffer.from(text))
     assert.equal(decodeUtf8(encodeUtf8(text)), text)
   })
@@ -39,20 +39,21 @@ for (const [value, expected] of [
   [1, false],
   [undefined, false],
 ] as const) {
-  test(`${expected ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => assert.equal(isValidText(value), expected))
+  test(`isValidText ${expected ? 'accepts' : 'rejects'} ${JSON.stringify(value)}`, () =>
+    assert.equal(isValidText(value), expected))
 }
 
-test('encodes a plant without its id, an absent tag, and the brace before them, up to that of the next plant', () => {
+test('encodeFields omits the id, an absent tag and the opening brace, and appends the separator and the next opening brace', () => {
   assert.equal(encodeFields({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""},{')
   assert.equal(encodeFields({ id: 1n, name: '', tag: undefined }), '"name":""},{')
 })
 
-test('a plant keeps its text through its encoding', () => {
+test('decodePlant returns the plant that encodeFields has encoded', () => {
   const plant = { id: 1n, name: 'Żółta paproć "\\\n', tag: '日本の楓 🌵' }
   assert.deepEqual(decodePlant(new EncodedPlant(1n, encodeFields(plant))), plant)
 })
 
-test('an encoded plant keeps its text as it is, and may have no tag', () => {
+test('an encoded plant keeps its JSON unchanged, and can lack a tag', () => {
   const rest = '"name":"F\\u0065rn"},{'
   const plant = new EncodedPlant(1n, rest)
   assert.equal(encodeFields(plant), rest)
@@ -63,7 +64,7 @@ for (const plant of [
   { id: 1n, name: 7 },
   { id: 1n, name: 'Fern', tag: null },
 ]) {
-  test(`does not encode ${JSON.stringify({ ...plant, id: 1 })}`, () => {
+  test(`encodeFields rejects ${JSON.stringify({ ...plant, id: 1 })}`, () => {
     const expected = new TypeError('the name and tag of a plant must be strings')
     assert.throws(() => encodeFields(plant as unknown as NewPlant), expected)
   })
@@ -71,13 +72,13 @@ for (const plant of [
 
 const TEXTS = ['', 'Fern', 'é楓🌵', '"', '\\', '\n', '\u0001', '\\u0041', 'a\\', '","tag":"', '{"name":"","tag":""}']
 for (const [name, tag] of TEXTS.flatMap((text) => [[text], ['Fern', text], [text, text]])) {
-  test(`counts the bytes of the name and the tag in ${JSON.stringify({ name, tag })}`, () => {
+  test(`countTextBytes counts the bytes of the name and the tag in ${JSON.stringify({ name, tag })}`, () => {
     const rest = encodeFields({ id: 1n, name: name!, tag })
     assert.equal(countTextBytes(rest), Buffer.byteLength(`${name}${tag ?? ''}`))
   })
 }
 
-test('a StoreUnavailableError is shown by its name, and keeps its cause', () => {
+test('a StoreUnavailableError has its own name and keeps its cause', () => {
   const cause = new Error('no route to host')
   const error = new StoreUnavailableError('the database is away', { cause })
   assert.ok(error instanceof Error)
@@ -86,7 +87,7 @@ test('a StoreUnavailableError is shown by its name, and keeps its cause', () => 
   assert.deepEqual(Object.keys(error), ['isOutcomeUnknown'])
 })
 
-test('a StoreUnavailableError means that nothing was done, unless it says that this is unknown', () => {
+test('isOutcomeUnknown of a StoreUnavailableError defaults to false', () => {
   const errors = [{}, { isOutcomeUnknown: false }, { isOutcomeUnknown: true }].map(
     (options) => new StoreUnavailableError('away', options),
   )

@@ -7,15 +7,15 @@ import { createPlantList } from '../support/database/plant-list.ts'
 
 const ids = fc.nat(40)
 
-/** What happens before a page is read, for each page. */
+/** The changes that are made before each page is read. */
 const changes = fc.array(fc.array(fc.record({ id: ids, isCreated: fc.boolean() }), { maxLength: 5 }), { maxLength: 40 })
 
-/** The limits of the lists that follow one another. */
+/** The limits of consecutive lists. */
 const limits = fc.array(fc.oneof(fc.integer({ min: 1, max: 15 }), fc.constant(1000), fc.constant(Infinity)), {
   minLength: 1,
 })
 
-/** Some are so large that a page ends after one of them, or after a few. */
+/** Some plants are so large that one or a few of them fill a page. */
 function createPlant(id: number): NewPlant {
   return { id: BigInt(id), name: String(id), tag: 'x'.repeat([0, 30_000, 70_000, 140_000][id % 4]!) }
 }
@@ -26,7 +26,7 @@ async function readIds(body: string | AsyncIterable<string>): Promise<number[]> 
   return (JSON.parse(text) as { name: string }[]).map(({ name }) => Number(name))
 }
 
-test('gives each plant that was there throughout once, however others come and go', async () => {
+test('consecutive lists return each unchanged plant exactly once while other plants are created and deleted', async () => {
   const property = fc.asyncProperty(fc.uniqueArray(ids), changes, limits, async (first, changes, limits) => {
     const store = memoryStore()
     for (const id of first) void store.create('ada', createPlant(id))

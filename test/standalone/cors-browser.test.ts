@@ -5,11 +5,11 @@ import { getCode } from '../support/package/documents.ts'
 import { startExample } from '../support/package/examples.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 
-/** What a page can read of a response; the name of the error if it may read none. */
+/** The part of a response that the page can read, or the name of the error. */
 type BrowserResult = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
 
-suite('the page of another origin, in a browser', { skip: skipWithoutChromium }, () => {
-  /** Has a page fetch something of a service. */
+suite('a web page of another origin, in a browser,', { skip: skipWithoutChromium }, () => {
+  /** Makes the page send a request with `fetch`. */
   function fetchFrom(page: WebUiPage, url: string, init: RequestInit = {}): Promise<BrowserResult> {
     const given = { headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, ...init }
     return page.evaluate(`fetch(${JSON.stringify(url)}, ${JSON.stringify(given)}).then(
@@ -30,18 +30,22 @@ suite('the page of another origin, in a browser', { skip: skipWithoutChromium },
     return (await startProgram(t, origins === '' ? {} : { PLANT_STORE_CORS_ORIGINS: origins })).url
   }
 
-  /** Starts the example of a host that pages of an origin may use. */
+  /** Starts the example of an embedding server that allows an origin. */
   async function startHost(t: TestContext, origin: string): Promise<string> {
     const code = getCode('docs/embedding.md', 'js', 'Browsers').replace('a-long-random-token', TOKEN)
     return `http://127.0.0.1:${(await startExample(t, code.replace('https://app.example', origin))).port}/api`
   }
 
   for (const [what, start, own] of [
-    ['of the program, by a list', (t, origin) => startWith(t, `https://a.example,${origin}`), ['x-request-id']],
-    ['of the program, as all may', (t) => startWith(t, '*'), ['x-request-id']],
-    ['of a host', startHost, []],
+    [
+      'of the program, with its origin in a list',
+      (t, origin) => startWith(t, `https://a.example,${origin}`),
+      ['x-request-id'],
+    ],
+    ['of the program, with *', (t) => startWith(t, '*'), ['x-request-id']],
+    ['of an embedding server', startHost, []],
   ] as readonly [what: string, start: typeof startHost, own: readonly string[]][]) {
-    test(`may create, list and delete plants ${what}, and reads errors and the link to the next ones`, async (t) => {
+    test(`can create, list and delete plants ${what}, and read errors and Link headers`, async (t) => {
       const page = await openPage(t, serveBlankPage)
       const url = await start(t, page.url)
       for (const [path, init, status, body, header] of [
@@ -76,16 +80,16 @@ suite('the page of another origin, in a browser', { skip: skipWithoutChromium },
   }
 
   for (const [what, start] of [
-    ['if none may', (t) => startWith(t, '')],
-    ['if only others may', (t) => startWith(t, 'http://127.0.0.1:1,https://a.example')],
-    ['of a host if only others may', (t) => startHost(t, 'https://a.example')],
+    ['without CORS', (t) => startWith(t, '')],
+    ['if only other origins are allowed', (t) => startWith(t, 'http://127.0.0.1:1,https://a.example')],
+    ['of an embedding server that allows only another origin', (t) => startHost(t, 'https://a.example')],
   ] as readonly [what: string, start: (t: TestContext) => Promise<string>][]) {
-    test(`reads nothing and changes nothing ${what}`, async (t) => {
+    test(`can't read or change plants ${what}`, async (t) => {
       const page = await openPage(t, serveBlankPage)
       const url = await start(t)
       assert.equal(await fetchFrom(page, `${url}/plants`), 'TypeError')
       assert.equal(await fetchFrom(page, `${url}/plants`, post(1)), 'TypeError')
-      // This one needs no preflight, so it is sent.
+      // This request needs no preflight, so the browser sends it.
       assert.equal(await fetchFrom(page, `${url}/livez`, { headers: {} }), 'TypeError')
       const list = await fetch(`${url}/plants`, { headers: { Authorization: `Bearer ${TOKEN}` } })
       assert.equal(await list.text(), '[]')

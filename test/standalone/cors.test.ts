@@ -9,7 +9,7 @@ import type { RawResponse } from '../support/wire/parse-responses.ts'
 
 const AUTHORIZED = `Host: plants\r\nAuthorization: Bearer ${WRITER_TOKEN}\r\n`
 
-/** Requests whose errors are made in different places: the error, the first line, and what follows the browser's fields. */
+/** Requests whose errors come from different parts of the code: the error, the request line, and the rest after Origin. */
 const ERROR_REQUESTS: readonly (readonly [error: number, line: string, rest: string])[] = [
   [40000, 'GET /plants', 'Host: a\r\nno field\r\n\r\n'],
   [40000, 'GET /plants', 'Host: a b\r\n\r\n'],
@@ -34,7 +34,7 @@ const brokenStore = overrideStore(memoryStore(), {
 
 const EXPOSED_FIELDS = 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow'
 
-/** The fields for browsers of a response. */
+/** Returns the CORS headers of a response, and Vary. */
 function getCorsHeaders({ headers }: RawResponse): Record<string, string> {
   const fields = [...headers].filter(([name]) => name === 'vary' || name.startsWith('access-control-'))
   return Object.fromEntries(fields)
@@ -49,7 +49,7 @@ const ORIGIN_LIST = `https://a.example, ${LISTED_ORIGIN}`
 const VARY_HEADERS = { vary: 'Origin' }
 const LISTED_HEADERS = { ...VARY_HEADERS, ...createAllowedHeaders(LISTED_ORIGIN) }
 
-/** Sends a request to a program that has these origins, or none. */
+/** Sends a request to a program with these allowed origins, or without CORS. */
 async function requestWithOrigins(
   t: TestContext,
   origins: string | undefined,
@@ -62,28 +62,28 @@ async function requestWithOrigins(
   return sendRawRequest(port, `${line} HTTP/1.1\r\n${rest}`)
 }
 
-suite('the fields for browsers are right', () => {
+suite('the CORS headers are correct', () => {
   for (const [error, line, rest] of ERROR_REQUESTS) {
-    // Of a request that `node:http` refuses, the origin is not known.
+    // If `node:http` rejects a request, its origin is unknown.
     const isUnread = error === 40800 || error === 43100 || rest.includes('no field')
-    test(`in the answer ${error} to ${line}${isUnread ? ', unread' : ''}`, async (t) => {
+    test(`in the error ${error} for ${line}${isUnread ? ', which node:http rejects' : ''}`, async (t) => {
       const answer = await requestWithOrigins(t, ORIGIN_LIST, line, `Origin: ${LISTED_ORIGIN}\r\n${rest}`)
       assert.equal((JSON.parse(answer.body) as { error: number }).error, error)
       assert.deepEqual(getCorsHeaders(answer), isUnread ? VARY_HEADERS : LISTED_HEADERS)
     })
   }
 
-  /** With the fields of the response to a request that could not be read. */
+  /** The last column has the headers for a request that node:http rejects. */
   for (const [what, origins, origin, fields, unread] of [
     ['without CORS', undefined, LISTED_ORIGIN, {}, {}],
-    ['with *, to an origin', '*', 'https://any.example', createAllowedHeaders('*'), createAllowedHeaders('*')],
-    ['with *, without Origin', '*', '', createAllowedHeaders('*'), createAllowedHeaders('*')],
-    ['with a list, to an origin of it', ORIGIN_LIST, LISTED_ORIGIN, LISTED_HEADERS, VARY_HEADERS],
-    ['with a list, to another origin', ORIGIN_LIST, 'https://a.example.evil', VARY_HEADERS, VARY_HEADERS],
-    ['with a list, without Origin', ORIGIN_LIST, '', VARY_HEADERS, VARY_HEADERS],
-    ['with a list of one, without Origin', LISTED_ORIGIN, '', VARY_HEADERS, LISTED_HEADERS],
+    ['with * and an Origin', '*', 'https://any.example', createAllowedHeaders('*'), createAllowedHeaders('*')],
+    ['with * and without an Origin', '*', '', createAllowedHeaders('*'), createAllowedHeaders('*')],
+    ['with a list that contains the Origin', ORIGIN_LIST, LISTED_ORIGIN, LISTED_HEADERS, VARY_HEADERS],
+    ['with a list that lacks the Origin', ORIGIN_LIST, 'https://a.example.evil', VARY_HEADERS, VARY_HEADERS],
+    ['with a list and without an Origin', ORIGIN_LIST, '', VARY_HEADERS, VARY_HEADERS],
+    ['with a single origin and without an Origin', LISTED_ORIGIN, '', VARY_HEADERS, LISTED_HEADERS],
   ] as const) {
-    test(`${what}, of requests that are read, and of one that is not`, async (t) => {
+    test(`${what}, both in 200 responses and for a request that node:http rejects`, async (t) => {
       const from = origin === '' ? '' : `Origin: ${origin}\r\n`
       for (const path of ['/plants', '/livez', '/readyz', '/openapi.json']) {
         const answer = await requestWithOrigins(
@@ -121,12 +121,12 @@ suite('a preflight', () => {
     ['/plants/1', PLANT, 204],
     ['http://plants/%70lants', PLANTS, 204],
     ['/readyz', 'GET, HEAD, OPTIONS', 204],
-    // A page is then to read the error of the request itself.
+    // The preflight succeeds, so that the page can read the error response to its actual request.
     ['/x', undefined, 404],
     ['/plants/', undefined, 404],
     ['/plants/%zz', PLANT, 401],
   ] as const) {
-    test(`for ${path} is answered without a token`, async (t) => {
+    test(`for ${path} doesn't need a token`, async (t) => {
       for (const [origins, fields] of [
         ['https://a.example', { ...VARY_HEADERS, ...createAllowedHeaders('https://a.example') }],
         ['*', createAllowedHeaders('*')],
@@ -139,13 +139,13 @@ suite('a preflight', () => {
       }
     })
 
-    test(`for ${path} of another origin is answered as any OPTIONS is`, async (t) => {
+    test(`for ${path} from an unlisted origin gets the usual response to OPTIONS`, async (t) => {
       const answer = await preflight(t, `${LISTED_ORIGIN},https://b.example`, `OPTIONS ${path}`)
       assert.deepEqual([answer.status, getCorsHeaders(answer)], [status, VARY_HEADERS])
     })
   }
 
-  test('for the whole server lists the methods of the server', async (t) => {
+  test('for OPTIONS * lists the methods of the whole server', async (t) => {
     const answer = await preflight(t, '*', 'OPTIONS *')
     assert.equal(answer.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, DELETE, OPTIONS')
   })
@@ -164,11 +164,11 @@ suite('a preflight', () => {
   }
 
   for (const [what, line, fields] of [
-    ['as it is no OPTIONS', 'GET /plants', ORIGIN + METHOD],
-    ['as it names no method', 'OPTIONS /plants', ORIGIN],
-    ['as it has no Origin', 'OPTIONS /plants', METHOD],
+    ['GET with Access-Control-Request-Method', 'GET /plants', ORIGIN + METHOD],
+    ['OPTIONS without Access-Control-Request-Method', 'OPTIONS /plants', ORIGIN],
+    ['OPTIONS without Origin', 'OPTIONS /plants', METHOD],
   ] as const) {
-    test(`that is none, ${what}, gets no methods`, async (t) => {
+    test(`is not recognized in ${what}`, async (t) => {
       assert.deepEqual(getCorsHeaders(await preflight(t, '*', line, fields)), createAllowedHeaders('*'))
     })
   }

@@ -17,14 +17,14 @@ const FIELDS = `Host: plants\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
 
-/** Asks on a connection of its own. */
+/** Sends a request on a new connection. */
 async function sendGet(program: Program, path: string): Promise<string> {
   const connection = await program.connect()
   return connection.send(`GET ${path} HTTP/1.1\r\n${FIELDS}Connection: close\r\n\r\n`).closed
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} ends a program without connections at once, with status 0, and SIGUSR1 opens no inspector`, async (t) => {
+  test(`${signal} stops a program without connections immediately with status 0, and SIGUSR1 does not open the inspector`, async (t) => {
     const program = await startProgram(t)
     program.child.kill('SIGUSR1')
     assert.match(await sendGet(program, '/livez'), /^HTTP\/1.1 200 /)
@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('SIGTERM ends a program that still waits for its store, with status 0', async (t) => {
+test('SIGTERM stops a program that is still connecting to its store, with status 0', async (t) => {
   const server = createServer()
   const asked = once(server, 'connection')
   await listen(server)
@@ -52,7 +52,7 @@ test('SIGTERM ends a program that still waits for its store, with status 0', asy
 })
 
 suite('while a request is in flight', () => {
-  /** Starts a program that has half of a request. */
+  /** Starts a program and sends it half of a request. */
   async function startBusy(t: TestContext, environment = {}): Promise<{ program: Program; inFlight: RawConnection }> {
     const program = await startProgram(t, environment)
     const inFlight = (await program.connect()).send(`${POST}Content-Length: 100\r\n\r\n{`)
@@ -62,7 +62,7 @@ suite('while a request is in flight', () => {
     return { program, inFlight }
   }
 
-  test('the program is alive but not ready, and each answer closes its connection', async (t) => {
+  test('the draining program is live but not ready, and closes each connection after its response', async (t) => {
     const { program, inFlight } = await startBusy(t)
     assert.match(
       await sendGet(program, '/readyz'),
@@ -75,14 +75,14 @@ suite('while a request is in flight', () => {
     assert.equal(await program.exited, 0)
   })
 
-  test('a second signal cuts it and ends the program at once, with status 1', async (t) => {
+  test('a second signal aborts the request and stops the program immediately, with status 1', async (t) => {
     const { program } = await startBusy(t)
     program.child.kill('SIGTERM')
     assert.equal(await program.exited, 1)
     assert.equal((await program.waitForLogEvent('stop'))['reason'], 'a second signal, SIGTERM')
   })
 
-  test('the deadline cuts it and ends the program with status 1', async (t) => {
+  test('the drain timeout aborts the request and stops the program with status 1', async (t) => {
     const { program } = await startBusy(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '300' })
     assert.equal(await program.exited, 1)
     const { reason, connections } = await program.waitForLogEvent('stop')
@@ -90,7 +90,7 @@ suite('while a request is in flight', () => {
   })
 })
 
-test('with a delay before the drain the program is not ready, and serves as before until the drain begins', async (t) => {
+test('during the drain delay, the program is not ready but serves requests as before', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
   const kept = await program.connect()
   await kept.send(LIST).waitFor(/\[\]$/)
@@ -106,12 +106,12 @@ test('with a delay before the drain the program is not ready, and serves as befo
   assert.equal(await program.exited, 0)
 })
 
-test('a drain answers on each connection that was accepted, and ends with status 0, if clients keep coming', async (t) => {
-  // The system resets a connection that comes between the last look for new ones and the close of the socket. They are
-  // counted, as the port of one may have been that of another.
+test('a drain under load answers every accepted connection and exits with status 0', async (t) => {
+  // The system resets connections that arrive between the last accept and the close of the socket. This test counts them,
+  // because ports can be reused and so don't identify a connection.
   const log = `import { subscribe } from 'node:diagnostics_channel'
     subscribe('net.server.socket', () => console.error('accepted'))`
-  // With the default timeout: in a shorter one not all of the clients come to a stop.
+  // With a drain timeout shorter than the default, not all clients would finish.
   const program = await Program.start({}, createImportFlags(log))
   t.after(() => program.stop())
   const load = new DrainLoad(program.port, 24)
@@ -124,10 +124,10 @@ test('a drain answers on each connection that was accepted, and ends with status
 })
 
 for (const [what, code] of [
-  ['an error that is thrown', `throw new Error('a fault')`],
-  ['a promise that rejects', `Promise.reject(new Error('a fault'))`],
+  ['an uncaught exception', `throw new Error('a fault')`],
+  ['an unhandled rejection', `Promise.reject(new Error('a fault'))`],
 ]) {
-  test(`${what}, and that nothing has caught, is the last line of the log, and ends the program with status 1`, async () => {
+  test(`${what} is logged in the last line and stops the program with status 1`, async () => {
     const fault = `process.on('SIGWINCH', () => { ${code!} })`
     const program = await Program.start({}, createImportFlags(fault))
     program.child.kill('SIGWINCH')
@@ -139,7 +139,7 @@ for (const [what, code] of [
   })
 }
 
-test('that Postgres is unreachable is logged once for each reason, however often it is tried', async (t) => {
+test('an unreachable Postgres server is logged once per reason, however many attempts fail', async (t) => {
   let tries = 0
   const server = createServer((socket) => {
     tries++
@@ -158,7 +158,7 @@ test('that Postgres is unreachable is logged once for each reason, however often
   assert.ok(reasons.every((reason, i) => reason !== reasons[i - 1]))
 })
 
-test('a program that ends closes its store', { skip: skipWithoutSqlite }, async (t) => {
+test('the program closes its store when it stops', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const program = await startProgram(t, { PLANT_STORE_URL: `sqlite:${path}` })
   const connection = await program.connect()
@@ -170,7 +170,7 @@ test('a program that ends closes its store', { skip: skipWithoutSqlite }, async 
   assert.equal(existsSync(`${path}-wal`), false)
 })
 
-test('a program that a signal ends before it listens closes its store', { skip: skipWithoutSqlite }, async (t) => {
+test('the program closes its store when a signal arrives before it listens', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const wait = `import { Server } from 'node:net'
     Server.prototype.listen = function () { process.kill(process.pid, 'SIGTERM'); return this }`
@@ -181,12 +181,8 @@ test('a program that a signal ends before it listens closes its store', { skip: 
 })
 
 for (const [what, way, needs] of [
-  [
-    'lost if a program starts on the same port, and the old one ends',
-    '--migrate',
-    skipWithoutSqlite || skipWithoutNetworkNamespace,
-  ],
-  ['lost or refused if a program ends, and another gets its socket from systemd', '--systemd', skipWithoutSqlite],
+  ['lost when a new process takes over a shared port', '--migrate', skipWithoutSqlite || skipWithoutNetworkNamespace],
+  ['lost or refused when a new process inherits the socket from systemd', '--systemd', skipWithoutSqlite],
 ] as const) {
   test(`no request is ${what}`, { skip: needs }, () => {
     const args = ['test/manual/drains.ts', '--handover', way, '--cycles', '1', '--clients', '8']
@@ -194,7 +190,7 @@ for (const [what, way, needs] of [
   })
 }
 
-test('programs on one port have admin ports of their own', { skip: skipWithoutSqlite }, async (t) => {
+test('processes on a shared port cannot share their admin port', { skip: skipWithoutSqlite }, async (t) => {
   const environment = {
     PORT: String(await findFreePort()),
     PLANT_STORE_URL: `sqlite:${createDatabasePath(t)}`,

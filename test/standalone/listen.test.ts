@@ -18,25 +18,25 @@ import { close, getPort } from '../support/wire/service.ts'
 
 const SERVICE_TARGET = getServiceTarget(readSettings({ HOST: '127.0.0.1', PORT: '0' }))
 
-/** Lets a server listen until the test ends. */
+/** Listens until the test ends. */
 function listenUntilEnd(t: TestContext, target: typeof SERVICE_TARGET, server = createServer()): Promise<string> {
   t.after(() => close(server))
   return listen(server, target)
 }
 
-test('the URL of a server has its real port, and the address that its host means', async (t) => {
+test('listen returns a URL with the actual port and a connectable address', async (t) => {
   const server = createServer()
   const url = await listenUntilEnd(t, { ...SERVICE_TARGET, host: '0' }, server)
   assert.equal(url, `http://127.0.0.1:${getPort(server)}`)
 })
 
-test('prints the address of a host with a zone ID that the address does not need', async (t) => {
+test('listen returns a URL without the zone ID of the host if the address needs none', async (t) => {
   const server = createServer()
   const url = await listenUntilEnd(t, { ...SERVICE_TARGET, host: '::1%lo' }, server)
   assert.equal(url, `http://[::1]:${getPort(server)}`)
 })
 
-test('writes the zone ID of a link-local address as RFC 6874 does', async (t) => {
+test('listen encodes the zone ID of a link-local address as in RFC 6874', async (t) => {
   class LinkLocal extends Server {
     override address(): ReturnType<Server['address']> {
       return { address: 'fe80::1%eth0', family: 'IPv6', port: 80 }
@@ -52,7 +52,7 @@ test('writes the zone ID of a link-local address as RFC 6874 does', async (t) =>
   )
 })
 
-test('--ready finds a server whose host has a zone ID', async (t) => {
+test('--ready reaches a server whose host has a zone ID', async (t) => {
   const port = String(await findFreePort())
   const environment = { HOST: '::1%lo', PORT: port }
   await startProgram(t, environment)
@@ -101,13 +101,13 @@ for (const [what, findPlace, problem, output] of [
   })
 }
 
-// Whether a user may take or share a port depends on the machine.
+// Whether a user is allowed to use or share a port depends on the machine, so the errors are simulated.
 for (const [code, message] of [
   ['EACCES', 'PORT takes a port that is free on HOST; 80 is not (EACCES)'],
   ['EADDRNOTAVAIL', 'HOST takes an address of this machine, and this is not one (EADDRNOTAVAIL)'],
   ['ENOTSUP', 'PLANT_STORE_REUSE_PORT takes 0 on this system (ENOTSUP)'],
 ] as const) {
-  test(`a server that cannot listen says so if the system refuses with ${code}`, async (t) => {
+  test(`listen rejects with a SettingError for ${code}`, async (t) => {
     class Refused extends Server {
       override listen(): this {
         process.nextTick(() => this.emit('error', Object.assign(new Error(), { code })))
@@ -132,8 +132,8 @@ function listenOnPath(server: Server, path: string, mode: string): Promise<strin
   return listen(server, getServiceTarget(readSettings({ HOST: path, PLANT_STORE_SOCKET_MODE: mode })))
 }
 
-suite('the file of a Unix socket', () => {
-  test('has its permissions as soon as it exists, so that others cannot connect before (race condition)', async (t) => {
+suite('the Unix socket file', () => {
+  test('has its final permissions as soon as it exists, so that nobody else can connect before (race condition)', async (t) => {
     const path = createSocketPath(t)
     const umask = process.umask(0o027)
     t.after(() => process.umask(umask))
@@ -153,7 +153,7 @@ suite('the file of a Unix socket', () => {
     assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
   })
 
-  test('has its permissions even if a default ACL of its folder replaces the umask (insecure permissions)', async (t) => {
+  test('has its final permissions even if a default ACL of its folder overrides the umask (insecure permissions)', async (t) => {
     const path = createSocketPath(t)
     class InFolderWithAcl extends Server {
       override listen(...args: never[]): this {
@@ -168,7 +168,7 @@ suite('the file of a Unix socket', () => {
     assert.equal(statSync(path).mode & 0o777, 0o660)
   })
 
-  test('has a temporary name with 64 random bits, so nobody else can create all of them first (socket squatting)', async (t) => {
+  test('has a temporary name with 64 random bits that nobody else can create in advance (socket squatting)', async (t) => {
     const names = new Set<string>()
     class Watched extends Server {
       override listen(...args: never[]): this {
@@ -186,25 +186,29 @@ suite('the file of a Unix socket', () => {
     for (const name of names) assert.match(name, /^\.[\w-]{11}$/)
   })
 
-  test('can have the longest path, whose temporary name does not fit', { skip: skipWithoutProc }, async (t) => {
-    const folder = createTempDirectory(t)
-    const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
-    mkdirSync(long)
-    const path = join(long, 's')
-    assert.equal(Buffer.byteLength(path), 103)
-    const server = createServer((_, response) => response.end('here'))
-    t.after(() => close(server))
-    await listenOnPath(server, path, '640')
-    assert.equal(statSync(path).mode & 0o777, 0o640)
-    await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
-    assert.deepEqual(readdirSync(long), ['s'])
-    const client = await RawConnection.open(path)
-    assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
-    await close(server)
-    assert.deepEqual(readdirSync(long), [])
-  })
+  test(
+    'can have a path of maximum length, although its temporary name is longer',
+    { skip: skipWithoutProc },
+    async (t) => {
+      const folder = createTempDirectory(t)
+      const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
+      mkdirSync(long)
+      const path = join(long, 's')
+      assert.equal(Buffer.byteLength(path), 103)
+      const server = createServer((_, response) => response.end('here'))
+      t.after(() => close(server))
+      await listenOnPath(server, path, '640')
+      assert.equal(statSync(path).mode & 0o777, 0o640)
+      await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
+      assert.deepEqual(readdirSync(long), ['s'])
+      const client = await RawConnection.open(path)
+      assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
+      await close(server)
+      assert.deepEqual(readdirSync(long), [])
+    },
+  )
 
-  test('is gone when its server closes, unless another server has it by then, or its folder is none any more', async (t) => {
+  test('is removed when its server closes, unless another server has replaced it or its folder is gone', async (t) => {
     const path = createSocketPath(t)
     const servers = [createServer(), createServer(), createServer()]
     const [first, second, third] = servers as [Server, Server, Server]
@@ -222,7 +226,7 @@ suite('the file of a Unix socket', () => {
     await close(third)
   })
 
-  test('is gone when the program is cut', async (t) => {
+  test('is removed when the drain timeout stops the program', async (t) => {
     const path = createSocketPath(t)
     const program = await startProgram(t, { HOST: path, PLANT_STORE_DRAIN_TIMEOUT_MS: '500' })
     assert.equal(statSync(path).mode & 0o777, 0o660)
@@ -234,7 +238,7 @@ suite('the file of a Unix socket', () => {
     assert.equal(existsSync(path), false)
   })
 
-  test('is replaced if a program that was killed has left it', async (t) => {
+  test('is replaced if a killed program has left it behind', async (t) => {
     const path = createSocketPath(t)
     const killed = await startProgram(t, { HOST: path })
     killed.child.kill('SIGKILL')
@@ -245,10 +249,10 @@ suite('the file of a Unix socket', () => {
   })
 })
 
-suite('a server does not start on a path', () => {
+suite('listen rejects a Unix socket path', () => {
   const problem = 'HOST takes the path of a Unix socket that can be made'
 
-  test('on which somebody listens, or that is another kind of file, which stays as it is', async (t) => {
+  test('that another server uses or that is another kind of file, and does not change that file', async (t) => {
     const [path, mine] = [createSocketPath(t), createSocketPath(t)]
     const first = createServer((_, response) => response.end())
     t.after(() => close(first))
@@ -266,7 +270,7 @@ suite('a server does not start on a path', () => {
     assert.equal(readFileSync(mine, 'utf8'), 'mine')
   })
 
-  test('in a folder that is none', async (t) => {
+  test('whose parent is not a folder', async (t) => {
     const path = createSocketPath(t)
     writeFileSync(path, 'mine')
     const umask = process.umask(0o027)
@@ -281,7 +285,7 @@ suite('a server does not start on a path', () => {
 })
 
 suite('a program on a Unix socket', () => {
-  test('prints a curl line that creates a plant', { skip: skipWithoutCommand('curl') }, async (t) => {
+  test('prints a curl command that creates a plant', { skip: skipWithoutCommand('curl') }, async (t) => {
     const program = new Program({ HOST: createSocketPath(t) })
     t.after(() => program.stop())
     await program.waitUntilServing()
@@ -291,7 +295,7 @@ suite('a program on a Unix socket', () => {
     assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
-  test('says with --ready that it is, and has its admin port at 127.0.0.1', async (t) => {
+  test('is reachable by --ready, and has its admin port at 127.0.0.1', async (t) => {
     const path = createSocketPath(t)
     const asking = (): Promise<unknown> => new Program({ HOST: path }, ['--ready']).exited
     assert.equal(await asking(), 1)
@@ -303,30 +307,34 @@ suite('a program on a Unix socket', () => {
   })
 })
 
-suite('the sockets of systemd', () => {
+suite('findInheritedSockets', () => {
   const service = { descriptor: 3, name: 'plants' }
   const [first, second] = [
     { descriptor: 3, name: 'admin' },
     { descriptor: 4, name: 'plants' },
   ]
   for (const [what, environment, sockets] of [
-    ['are none without variables', {}, {}],
-    ['are none if they are for another process', { LISTEN_PID: '8', LISTEN_FDS: '1' }, {}],
-    ['are that of the service', { LISTEN_FDS: '1', LISTEN_FDNAMES: 'plants' }, { service, admin: undefined }],
-    ['need no name', { LISTEN_FDS: '1' }, { service: { ...service, name: '' }, admin: undefined }],
-    ['are known by names', { LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:plants' }, { service: second, admin: first }],
+    ['returns no sockets without variables', {}, {}],
+    ['returns no sockets if they belong to another process', { LISTEN_PID: '8', LISTEN_FDS: '1' }, {}],
+    ['returns the socket of the service', { LISTEN_FDS: '1', LISTEN_FDNAMES: 'plants' }, { service, admin: undefined }],
+    ['returns a socket without a name', { LISTEN_FDS: '1' }, { service: { ...service, name: '' }, admin: undefined }],
+    [
+      'assigns two sockets by their names',
+      { LISTEN_FDS: '2', LISTEN_FDNAMES: 'admin:plants' },
+      { service: second, admin: first },
+    ],
   ] as const) {
     const owned = 'LISTEN_FDS' in environment ? { LISTEN_PID: '7', ...environment } : environment
     test(what, () => assert.deepEqual(findInheritedSockets(owned, 7), sockets))
   }
 
   for (const [what, fds, names] of [
-    ['there is none for the service', '1', 'admin'],
-    ['there are two for the service', '2', 'plants'],
-    ['there are two for the admin port', '3', 'plants:admin:admin'],
-    ...['x', '0', '01', '0x1', '1.5', '3', '100000000', '4294967296'].map((fds) => [`there are ${fds}`, fds, '']),
+    ['no socket for the service', '1', 'admin'],
+    ['two sockets for the service', '2', 'plants'],
+    ['two sockets for the admin port', '3', 'plants:admin:admin'],
+    ...['x', '0', '01', '0x1', '1.5', '3', '100000000', '4294967296'].map((fds) => [`LISTEN_FDS=${fds}`, fds, '']),
   ] as [what: string, fds: string, names: string][]) {
-    test(`are refused if ${what}`, () => {
+    test(`rejects ${what}`, () => {
       const environment = { LISTEN_PID: '7', LISTEN_FDS: fds, LISTEN_FDNAMES: names }
       const message = 'LISTEN_FDS takes one socket, and one more if LISTEN_FDNAMES calls it admin'
       assert.throws(() => findInheritedSockets(environment, 7), { name: 'SettingError', message })
@@ -334,8 +342,8 @@ suite('the sockets of systemd', () => {
   }
 })
 
-suite('a program that systemd gives its sockets', () => {
-  test('listens on them, whatever its settings say', async (t) => {
+suite('a program with socket activation by systemd', () => {
+  test('listens on the inherited sockets, whatever HOST and PORT say', async (t) => {
     const [port, adminPort] = [await findFreePort(), await findFreePort()]
     const surroundings = createSocketActivation({ plants: bindSocket(port), admin: bindSocket(adminPort) })
     const program = await startProgram(t, { PORT: '1', PLANT_STORE_ADMIN_PORT: '1' }, surroundings)
@@ -345,7 +353,7 @@ suite('a program that systemd gives its sockets', () => {
     assert.equal((await fetch(`http://127.0.0.1:${adminPort}/metrics`)).status, 200)
   })
 
-  test('leaves the file of a Unix socket where it is', async (t) => {
+  test('does not remove the inherited Unix socket file', async (t) => {
     const path = join(createTempDirectory(t), 'plants.sock')
     const socket = bindSocket(path)
     t.after(() => socket.close())
@@ -357,7 +365,7 @@ suite('a program that systemd gives its sockets', () => {
     assert.ok(existsSync(path))
   })
 
-  test('ends with status 2 if one is no socket', async () => {
+  test('exits with status 2 if an inherited descriptor is not a socket', async () => {
     const surroundings = { prelude: 'export LISTEN_PID=$$ LISTEN_FDS=1; exec 3< /dev/null' }
     const program = new Program({ PLANT_STORE_TOKENS: `ada:${TOKEN}` }, [], [], surroundings)
     assert.equal(await program.exited, 2)

@@ -13,11 +13,11 @@ import { scrapeMetrics, startWithMetrics } from '../support/program/metrics.ts'
 import { createImportFlags, Program, startProgram, TOKEN } from '../support/program/program.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-/** An owner that makes each line of the access log long, so that few fill what may wait. */
+/** A long owner, so that a few access log lines fill the buffer. */
 const OWNER = 'a'.repeat(20_000)
 const REQUESTS = 200
 
-/** Writes the last lines of the log to stdout too, where they are read. */
+/** Copies the stop event to stdout, which the tests read. */
 const COPY_STOP_EVENTS = `
   const write = process.stderr.write.bind(process.stderr)
   process.stderr.write = (line) => {
@@ -25,7 +25,7 @@ const COPY_STOP_EVENTS = `
     return write(line)
   }`
 
-/** Starts a program whose access log nobody reads. */
+/** Starts a program whose access log isn't read. */
 async function startUnread(t: TestContext, environment = {}): Promise<Program> {
   const settings = { PLANT_STORE_ACCESS_LOG: '1', PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}`, ...environment }
   const program = await Program.start(settings, createImportFlags(COPY_STOP_EVENTS))
@@ -34,13 +34,13 @@ async function startUnread(t: TestContext, environment = {}): Promise<Program> {
   return program
 }
 
-/** Has the program log a line for each request, and leaves no connection. */
+/** Sends requests, each of which the program logs, and closes their connections. */
 async function sendRequests(program: Program, times: number): Promise<void> {
   const bytes = `GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n\r\n`
   for (let i = 0; i < times; i++) assert.match(await (await program.connect()).send(bytes).closed, /^HTTP\/1\.1 200 /)
 }
 
-/** Whether nobody listens on a port. To connect there would put the end of a drain off. */
+/** Whether the port is free. Connecting to it would prolong the drain. */
 async function isPortFree(port: number): Promise<boolean> {
   const server = createServer()
   const isListening = await once(server.listen(port, '127.0.0.1'), 'listening').then(
@@ -51,7 +51,7 @@ async function isPortFree(port: number): Promise<boolean> {
   return isListening
 }
 
-test('docs/observability.md lists every event of the log, and each is logged', () => {
+test('docs/observability.md lists exactly the log events in the sources', () => {
   const listed = readDocument('docs/observability.md').text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -64,7 +64,7 @@ test('docs/observability.md lists every event of the log, and each is logged', (
   assert.deepEqual(names(listed).sort(), [...new Set(logged)].sort())
 })
 
-test('docs/observability.md lists the level of every event', async (t) => {
+test('docs/observability.md lists the level of every log event', async (t) => {
   const { program, admin } = await startWithMetrics(t)
   const events = [...(await scrapeMetrics(admin)).matchAll(/^plant_store_log_events_total\{event="([\w-]+)"\}/gm)]
   const rows = readDocument('docs/observability.md').text.matchAll(/^\| `([a-z-]+)` \| (info|warn|error)\b/gm)
@@ -92,7 +92,7 @@ for (const [status, level, signals] of [
 ] as const) {
   test(`a stop with status ${status} has the level ${level}`, async (t) => {
     const program = await startProgram(t)
-    // With a request under way, only the second signal ends the program.
+    // While a request is in flight, the second signal stops the program.
     if (signals.length > 1) (await program.connect()).send('GET /livez HTTP/1.1\r\n')
     for (const signal of signals) program.child.kill(signal)
     assert.equal(await program.exited, status)
@@ -102,8 +102,8 @@ for (const [status, level, signals] of [
 }
 
 for (const [how, nodeArgs, reasons] of [
-  ['logs warnings of Node as JSON', [], ['Careful: the sun is hot']],
-  ['logs no warnings of Node with --no-warnings', ['--no-warnings'], []],
+  ['the program logs warnings from Node as JSON', [], ['Careful: the sun is hot']],
+  ['the program logs no warnings from Node with --no-warnings', ['--no-warnings'], []],
 ] as const) {
   test(how, async (t) => {
     const warn = createImportFlags(`process.on('SIGWINCH', () => {
@@ -121,11 +121,11 @@ for (const [how, nodeArgs, reasons] of [
   })
 }
 
-test('nothing is waited for if no line waits', async () => {
+test('flushLog resolves immediately if no lines are buffered', async () => {
   assert.equal(await Promise.race([flushLog().then(() => 'done'), setImmediate('waits')]), 'done')
 })
 
-test('lines that wait are written before the process ends', async () => {
+test('flushLog waits until the buffered lines are written', async () => {
   const code = `
     import { flushLog, log } from '${new URL('../../src/standalone/log.ts', import.meta.url).href}'
     for (let i = 0; i < 50; i++) log('warning', { reason: '${OWNER}' })
@@ -136,9 +136,9 @@ test('lines that wait are written before the process ends', async () => {
   assert.equal((await text(stderr)).split('\n').length, 51)
 })
 
-// A program that waits for its log never answers.
-suite('while nobody reads the log', { timeout: 300_000 }, () => {
-  test('lines beyond a bound are dropped, and counted each time it is read again', async (t) => {
+// A program that waits for its log reader would never respond.
+suite('while the log is not read', { timeout: 300_000 }, () => {
+  test('lines beyond the buffer limit are dropped, and their number is logged when the log is read again', async (t) => {
     const program = await startUnread(t)
     await sendRequests(program, REQUESTS)
     program.child.stderr.resume()
@@ -153,19 +153,20 @@ suite('while nobody reads the log', { timeout: 300_000 }, () => {
     const count = (event: string) => program.stderr.lines.filter((line) => line.includes(`"event":"${event}"`)).length
     assert.equal(count('response') + Number(first) + Number(second), 2 * REQUESTS + 1)
     assert.equal(count('dropped'), 2)
-    // A line has 20 KB. A MiB waits in the program, and some more in the pipe and in this process.
+    // A line has 20 kB. The program buffers 1 MiB, and the pipe and this process buffer some more.
     for (const lines of [first, second]) assert.ok(Number(lines) > 100, `${String(lines)} lines were dropped`)
     assert.match(program.stderr.lines.at(-1)!, /"event":"stop","exitStatus":0}$/)
   })
 
-  test('the program ends all the same, half a second after its last line, and as long before it', async (t) => {
-    // Without connections the drain is over at once. Its deadline comes while the log is waited for, which takes a second.
+  test('the program still exits, after waiting for half a second before and after its last line', async (t) => {
+    // Without connections the drain finishes immediately. Its timeout expires while the program waits a second for the
+    // log.
     const program = await startUnread(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '800' })
     await sendRequests(program, 25)
     const startedAt = performance.now()
     const exited = once(program.child, 'exit', { signal: AbortSignal.timeout(60_000) })
     program.child.kill('SIGTERM')
-    // When it no longer listens, the drain is over, and a signal changes nothing any more.
+    // When the port is free, the drain is over, and a second signal has no effect.
     await waitUntil(() => isPortFree(program.port))
     program.child.kill('SIGINT')
     assert.deepEqual(await exited, [0, null])
@@ -178,13 +179,13 @@ suite('while nobody reads the log', { timeout: 300_000 }, () => {
   })
 })
 
-test('the first reason of a failure is that of its cause, or those of each address of a host', () => {
+test('getRootCauseMessage returns the message of the innermost cause, or of each error in an AggregateError', () => {
   const reasons = ['connect ECONNREFUSED ::1:1', 'connect ECONNREFUSED 127.0.0.1:1']
   const cause = new AggregateError(reasons.map((reason) => new Error(reason)))
   assert.equal(getRootCauseMessage(new Error('The database cannot be used now.', { cause })), reasons.join('; '))
 })
 
-test('gives a reason of several lines in one', () => {
+test('getRootCauseMessage joins the lines of a message', () => {
   const message = 'error:0A0000BF:SSL routines:no protocols available\n  in the handshake:\n'
   const reason = 'error:0A0000BF:SSL routines:no protocols available in the handshake:'
   assert.equal(getRootCauseMessage(new Error('Cannot connect.', { cause: new Error(message) })), reason)

@@ -26,7 +26,7 @@ const unavailableStore = overrideStore(memoryStore(), {
   },
 })
 
-/** The fields of a response but those that nobody knows before. */
+/** Omits the fields of a log event that vary, after checking them. */
 function omitVariableFields(event: Readonly<Record<string, unknown>> | undefined): object {
   const { durationMs, remoteAddress, ...rest } = event!
   assert.ok(Number(durationMs) > 0 && Number(durationMs) < performance.now())
@@ -34,7 +34,7 @@ function omitVariableFields(event: Readonly<Record<string, unknown>> | undefined
   return rest
 }
 
-test('a failure is logged with its reason, and nothing that the client sent', async (t) => {
+test('a failure is logged with its reason, but without any data from the client', async (t) => {
   const events = captureLog(t)
   await sendToPort(await serveProgram(t, {}, unavailableStore), get(WRITER_TOKEN, '/plants?limit=1234567'))
   const [{ event, request, reason, count }] = events as [Record<string, unknown>]
@@ -44,8 +44,8 @@ test('a failure is logged with its reason, and nothing that the client sent', as
   assert.doesNotMatch(JSON.stringify(events), new RegExp(`${WRITER_TOKEN}|1234567`))
 })
 
-suite('failures within a second after one', () => {
-  test('are one line with the latest of them when the second is over, and so on', async (t) => {
+suite('further failures within a second', () => {
+  test('are combined into one line about the latest failure at the end of the second', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     const startedAt = performance.now()
@@ -60,7 +60,7 @@ suite('failures within a second after one', () => {
     assert.deepEqual(getValues(events, 'request').slice(0, 2), ['a', 'd'])
   })
 
-  test('are logged at once if the program ends', async (t) => {
+  test('are logged immediately when the program exits', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     for (let i = 0; i < 3; i++) await sendToPort(port, get(WRITER_TOKEN))
@@ -69,7 +69,7 @@ suite('failures within a second after one', () => {
   })
 })
 
-test('a list that breaks off is logged as its client saw it, with the reason', async (t) => {
+test('a truncated list is logged as incomplete with status 200, and its reason as a failure', async (t) => {
   const events = captureLog(t)
   const plants = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: 'Fern' }))
   const store = overrideStore(memoryStore(), {
@@ -87,7 +87,7 @@ test('a list that breaks off is logged as its client saw it, with the reason', a
   assert.deepEqual(omitVariableFields(response), { ...expected, bytes, complete: false })
 })
 
-test('what is no failure is not logged if nobody wants an access log', async (t) => {
+test('without the access log, nothing is logged for a success, a 501 or a malformed request', async (t) => {
   const events = captureLog(t)
   const port = await serveProgram(t, {})
   for (const [status, request] of [
@@ -105,7 +105,7 @@ for (const [slowMs, accessLog, logged] of [
   ['1', '1', ['slow', 'response']],
   ['60000', '1', ['response']],
 ] as const) {
-  test(`a response is logged as ${logged.join(' and ')} with PLANT_STORE_SLOW_MS=${slowMs}`, async (t) => {
+  test(`a response is logged as ${logged.join(' and ')} with PLANT_STORE_SLOW_MS=${slowMs} and PLANT_STORE_ACCESS_LOG=${accessLog}`, async (t) => {
     const events = captureLog(t)
     const store = overrideStore(memoryStore(), { delete: () => setTimeout(5, false) })
     const environment = { PLANT_STORE_SLOW_MS: slowMs, PLANT_STORE_ACCESS_LOG: accessLog }
@@ -119,7 +119,7 @@ for (const [slowMs, accessLog, logged] of [
   })
 }
 
-suite('the access log has one line for', () => {
+suite('the access log contains exactly one line for', () => {
   const PREFLIGHT = `${HOST}Origin: http://a\r\nAccess-Control-Request-Method: GET\r\n`
   const GUESS = `${HOST}Authorization: Bearer guess\r\n`
   const rows: readonly [
@@ -127,20 +127,26 @@ suite('the access log has one line for', () => {
     ...[resource?: string | undefined, error?: number | undefined, owner?: string],
   ][] = [
     ['a list', 'GET /plants?limit=7', AUTHORIZED, 200, '/plants', undefined, 'ada'],
-    ['a token that is refused', 'GET /plants/1?token=guess', GUESS, 401, '/plants/{id}', 40101],
-    ['a request without a Host', 'GET /plants', '', 400, undefined, 40000],
-    ['a wrong Host', 'GET /plants', 'Host: a b\r\n', 400, undefined, 40000],
-    ['a wrong Host of a probe', 'GET /livez', 'Host: a b\r\n', 400, undefined, 40000],
-    ['a wrong Host with HEAD', 'HEAD /plants', 'Host: a b\r\n', 400, undefined, 40000],
-    ['another Expect', 'GET /plants', `${HOST}Expect: x\r\n`, 417, undefined, 41700],
-    ['a preflight for no resource', 'OPTIONS /x', PREFLIGHT, 204],
-    ['a preflight for a resource', 'OPTIONS /plants', PREFLIGHT, 204, '/plants'],
-    ['the page', 'GET /', HOST, 200, '/'],
-    ['the page with HEAD', 'HEAD /', HOST, 200, '/'],
-    ['the description', 'GET /openapi.json', HOST, 200, '/openapi.json'],
-    ['a description that the client has', 'GET /openapi.json', `${HOST}If-None-Match: *\r\n`, 304, '/openapi.json'],
-    ['a method that it lacks', 'DELETE /openapi.json', HOST, 405, '/openapi.json', 40500],
-    ['a path that is no resource', 'GET /nothing', HOST, 404, undefined, 40400],
+    ['a rejected token', 'GET /plants/1?token=guess', GUESS, 401, '/plants/{id}', 40101],
+    ['a missing Host', 'GET /plants', '', 400, undefined, 40000],
+    ['an invalid Host', 'GET /plants', 'Host: a b\r\n', 400, undefined, 40000],
+    ['an invalid Host in a health check', 'GET /livez', 'Host: a b\r\n', 400, undefined, 40000],
+    ['an invalid Host in a HEAD request', 'HEAD /plants', 'Host: a b\r\n', 400, undefined, 40000],
+    ['an unsupported Expect', 'GET /plants', `${HOST}Expect: x\r\n`, 417, undefined, 41700],
+    ['a preflight for an unknown path', 'OPTIONS /x', PREFLIGHT, 204],
+    ['a preflight for a known path', 'OPTIONS /plants', PREFLIGHT, 204, '/plants'],
+    ['the web UI', 'GET /', HOST, 200, '/'],
+    ['a HEAD request for the web UI', 'HEAD /', HOST, 200, '/'],
+    ['the OpenAPI description', 'GET /openapi.json', HOST, 200, '/openapi.json'],
+    [
+      'an OpenAPI description that the client has cached',
+      'GET /openapi.json',
+      `${HOST}If-None-Match: *\r\n`,
+      304,
+      '/openapi.json',
+    ],
+    ['an unsupported method', 'DELETE /openapi.json', HOST, 405, '/openapi.json', 40500],
+    ['an unknown path', 'GET /nothing', HOST, 404, undefined, 40400],
   ]
   for (const [what, request, fields, status, resource, error, owner] of rows) {
     test(what, async (t) => {
@@ -148,7 +154,7 @@ suite('the access log has one line for', () => {
       const port = await serveProgram(t, { ...ACCESS_LOG_SETTINGS, PLANT_STORE_CORS_ORIGINS: '*' })
       const sent = `${request} HTTP/1.1\r\n${fields}X-Request-Id: mine\r\nConnection: close\r\n\r\n`
       const [, body = ''] = (await (await RawConnection.open(port)).send(sent).closed).split('\r\n\r\n')
-      // Two lines would come one after the other.
+      // A second line for the same request would be logged before that of the next request.
       await waitUntil(() => events.length > 0)
       await sendRawRequest(port, `GET /plants HTTP/1.1\r\n${HOST}\r\n`)
       await waitUntil(() => events.length > 1)
@@ -160,7 +166,7 @@ suite('the access log has one line for', () => {
   }
 })
 
-test('the access log warns once of a bearer token with characters that no bearer token has', async (t) => {
+test('the access log warns once about bearer tokens with invalid characters', async (t) => {
   const events = captureLog(t)
   const port = await serveProgram(t, ACCESS_LOG_SETTINGS)
   for (const token of ['unknown', '17|secret', 'id:secret', '17|secret']) {
@@ -177,14 +183,14 @@ test('the access log warns once of a bearer token with characters that no bearer
   assert.doesNotMatch(JSON.stringify(events), /17\|secret|id:secret/)
 })
 
-test('nothing is logged of such a token without the access log', async (t) => {
+test('without the access log, a bearer token with invalid characters is not logged', async (t) => {
   const events = captureLog(t)
   const port = await serveProgram(t, { PLANT_STORE_SLOW_MS: '60000' })
   await sendRawRequest(port, `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer 17|secret\r\n\r\n`)
   assert.deepEqual(events, [])
 })
 
-test('the access log has no line for the probes, nor for the admin port', async (t) => {
+test('the access log contains no health checks and no requests to the admin port', async (t) => {
   const events = captureLog(t)
   const { port, admin } = await serveWithAdmin(t, ACCESS_LOG_SETTINGS)
   for (const path of ['/livez', '/readyz']) await sendRawRequest(port, `GET ${path} HTTP/1.1\r\n${HOST}\r\n`)
@@ -194,7 +200,7 @@ test('the access log has no line for the probes, nor for the admin port', async 
   assert.deepEqual(getValues(events, 'resource'), ['/plants'])
 })
 
-test('a refusal on a bare connection is a line of the access log, with the id of its response', async (t) => {
+test('the access log contains requests that node:http rejects, with the X-Request-Id of the response', async (t) => {
   const events = captureLog(t)
   const { headers } = await sendRawRequest(
     await serveProgram(t, ACCESS_LOG_SETTINGS),
@@ -206,21 +212,21 @@ test('a refusal on a bare connection is a line of the access log, with the id of
   ])
 })
 
-test('the access log has the address of a client that has gone before the response', async (t) => {
+test('the access log contains the address of a client that disconnected before the response', async (t) => {
   const events = captureLog(t)
   const held = new DeferredCall<boolean>()
   const store = overrideStore(memoryStore(), { delete: () => held.call() })
   const connection = (await RawConnection.open(await serveProgram(t, ACCESS_LOG_SETTINGS, store))).send(DELETE)
   await held.called
   connection.socket.resetAndDestroy()
-  // What waits is answered once the server knows that the client has gone.
+  // The store call ends only after the server has noticed that the client has disconnected.
   await waitUntil(() => connection.socket.destroyed)
   held.resolve(false)
   await waitUntil(() => events.length > 0)
   assert.deepEqual(getValues(events, 'remoteAddress'), ['127.0.0.1'])
 })
 
-test('of what was thrown, the log has the stack, and none of the other members of an error', () => {
+test('describeError returns the stack of an error, without its other properties', () => {
   const error = Object.assign(new Error('duplicate key'), { detail: 'Key (id)=(1)' })
   assert.match(describeError(error), /^Error: duplicate key\n {4}at /)
   assert.doesNotMatch(describeError(error), /Key/)
@@ -229,7 +235,7 @@ test('of what was thrown, the log has the stack, and none of the other members o
   assert.equal(describeError(Object.create(null)), '[Object: null prototype] {}')
 })
 
-test('connections beyond the maximum are counted, and in the log at most once a second', async (t) => {
+test('connections beyond the limit are counted, and logged at most once per second', async (t) => {
   const { program, admin } = await startWithMetrics(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
   const first = await program.connect()
   const others = await Promise.all([program.connect(), program.connect(), program.connect()])
@@ -246,7 +252,7 @@ test('connections beyond the maximum are counted, and in the log at most once a 
   first.socket.end()
 })
 
-test('that the guard wakes is logged', async (t) => {
+test('the activation of the overload guard is logged', async (t) => {
   const events = captureLog(t)
   await sendRawRequest(await serveProgram(t, {}), `GET /plants HTTP/1.1\r\n${HOST}\r\n`.repeat(102))
   assert.deepEqual(events, [{ event: 'guard', isAwake: true }])
@@ -254,29 +260,29 @@ test('that the guard wakes is logged', async (t) => {
 
 const GET = 'GET /plants HTTP/1.1\r\nHost: a\r\n'
 
-suite('the id of a request', () => {
+suite('the request ID', () => {
   for (const [whose, sent] of [
-    ["the client's own", 'x'],
-    ["the client's own", '!'.repeat(128)],
-    ["the client's own", '01JDZ/abc~{"}'],
-    ['a new one', ''],
-    ['a new one', 'x'.repeat(129)],
-    ['a new one', 'a b'],
-    ['a new one', '\u00e9'],
-    ['a new one', 'a\r\nX-Request-Id: b'],
+    ["the client's ID", 'x'],
+    ["the client's ID", '!'.repeat(128)],
+    ["the client's ID", '01JDZ/abc~{"}'],
+    ['a generated ID', ''],
+    ['a generated ID', 'x'.repeat(129)],
+    ['a generated ID', 'a b'],
+    ['a generated ID', '\u00e9'],
+    ['a generated ID', 'a\r\nX-Request-Id: b'],
   ] as const) {
-    test(`is ${whose} in response and log if the client sent ${JSON.stringify(sent)}`, async (t) => {
+    test(`is ${whose} in the response and the log if the client sent ${JSON.stringify(sent)}`, async (t) => {
       const events = captureLog(t)
       const port = await serveProgram(t, ACCESS_LOG_SETTINGS)
       const { headers } = await sendRawRequest(port, `${GET}X-Request-Id: ${sent}\r\nConnection: close\r\n\r\n`)
       const id = headers.get('x-request-id')!
-      if (whose === 'a new one') assert.match(id, GENERATED_REQUEST_ID)
+      if (whose === 'a generated ID') assert.match(id, GENERATED_REQUEST_ID)
       else assert.equal(id, sent)
       assert.deepEqual(getValues(events, 'request'), [id])
     })
   }
 
-  test('is another one for each request, and in each process', async (t) => {
+  test('is different for each request and each process', async (t) => {
     const program = await startProgram(t)
     const elsewhere = (await program.fetch('/livez')).headers.get('x-request-id')!
     const ids = [getRequestId({ rawHeaders: undefined }), getRequestId({ rawHeaders: undefined }), elsewhere]
@@ -286,7 +292,7 @@ suite('the id of a request', () => {
     assert.notEqual(numbers![0], numbers![1])
   })
 
-  test('is a new one in a response to what node:http refuses, of which nothing is read, and its own in one to CONNECT', async (t) => {
+  test('is generated for requests that node:http rejects, but taken from the client for CONNECT', async (t) => {
     const port = await serveProgram(t, {})
     const refused = await sendRawRequest(port, `${GET}X-Request-Id: mine\r\nno field\r\n\r\n`)
     assert.match(refused.headers.get('x-request-id')!, GENERATED_REQUEST_ID)

@@ -10,7 +10,7 @@ import { Program } from '../../support/program/program.ts'
 import { RawConnection } from '../../support/wire/raw-connection.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-test('what blocks the event loop is found in the delay of its timers, which are measured one after another', async () => {
+test('the event-loop delay metric measures how long the event loop was blocked, one timer at a time', async () => {
   const startedAt = performance.now()
   const families = createProcessMetrics()
   const text = (): string => formatFamilies(families)
@@ -23,9 +23,9 @@ test('what blocks the event loop is found in the delay of its timers, which are 
   await waitUntil(() => text().includes('_count 3\n'))
 })
 
-suite('the descriptors', () => {
-  const notLinux = process.platform !== 'linux' && 'only Linux tells'
-  test('are counted, also if none is left for a connection', { skip: notLinux }, async (t) => {
+suite('the file descriptor metrics', () => {
+  const notLinux = process.platform !== 'linux' && 'only Linux exposes file descriptors'
+  test('are updated even if all file descriptors are in use', { skip: notLinux }, async (t) => {
     const { program, admin } = await startWithMetrics(t, {}, { prelude: 'ulimit -n 100' })
     const scraper = await RawConnection.open(Number(new URL(admin).port))
     async function descriptors(): Promise<number[]> {
@@ -42,17 +42,17 @@ suite('the descriptors', () => {
     assert.equal((await program.fetch('/livez')).status, 200)
   })
 
-  test('are left out if the system does not tell them', () => {
+  test('are absent if the system does not expose file descriptors', () => {
     assert.deepEqual(createDescriptorMetrics('/nowhere'), [])
   })
 
-  // From its sources the program compiles the page, in a process of its own.
+  // When the program runs from its sources, it compiles the web UI in a child process.
   const FLAGS = ['--permission', '--allow-net', '--allow-child-process'].filter((flag) =>
     process.allowedNodeEnvironmentFlags.has(flag),
   )
   const skip = !FLAGS.includes('--permission') && 'Node 22.13 or later is needed'
 
-  test('are left out if Node may not read them, and the log says nothing of it', { skip }, async (t) => {
+  test('are absent without the permission to read them, and nothing is logged about it', { skip }, async (t) => {
     const modules = realpathSync('node_modules')
     const allowed = [`read=${process.cwd()}`, `read=${modules}`, `write=${modules}`].map((path) => `--allow-fs-${path}`)
     const program = await Program.start({ PLANT_STORE_ADMIN_PORT: '0' }, [...FLAGS, ...allowed])
@@ -64,7 +64,7 @@ suite('the descriptors', () => {
   })
 })
 
-test('a bucket of a histogram counts the values up to its bound, and all of the buckets before', () => {
+test('a histogram bucket counts all values up to its upper bound', () => {
   const histogram = createHistogram('h', 'Counts h.', [1, 10])
   const [first, second] = [histogram.addSeries({ of: 'x' }), histogram.addSeries({})]
   for (const value of [0.5, 1, 1.5, 10, 10.5]) first(value)

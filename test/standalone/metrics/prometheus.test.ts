@@ -15,11 +15,11 @@ import { findFreePort } from '../../support/wire/find-free-port.ts'
 const OBSERVABILITY = readDocument('docs/observability.md')
 const QUERIES = findCodeBlocks(OBSERVABILITY, 'promql').map(({ code }) => code.trim())
 const ALERTS = [
-  'PlantStoreRunsOutOfConnections',
-  'PlantStoreRunsOutOfDescriptors',
-  'PlantStoreIsNotReady',
-  'PlantStoreFails',
-  'PlantStoreIsBusy',
+  'PlantStoreConnectionsNearLimit',
+  'PlantStoreDescriptorsNearLimit',
+  'PlantStoreNotReady',
+  'PlantStoreFailing',
+  'PlantStoreOverloaded',
 ]
 const [SCRAPE_CONFIG, ALERT_RULES] = findCodeBlocks(OBSERVABILITY, 'yaml').map(({ code }) => code)
 const { panels } = JSON.parse(readFileSync('docs/grafana.json', 'utf8')) as {
@@ -27,29 +27,31 @@ const { panels } = JSON.parse(readFileSync('docs/grafana.json', 'utf8')) as {
 }
 
 suite('promtool', { skip: skipWithoutCommand('promtool') }, () => {
-  test('finds nothing wrong with the metrics', async (t) => {
+  test('accepts the metrics', async (t) => {
     const { program, admin } = await startWithMetrics(t)
     await program.fetch('/plants')
     const input = await scrapeMetrics(admin)
     assert.equal(execFileSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' }), '')
   })
 
-  test('finds nothing wrong with the alerts of docs/observability.md', (t) => {
+  test('accepts the alerts in docs/observability.md', (t) => {
     const printed = execFileSync('promtool', ['check', 'rules', createTempFile(t, ALERT_RULES!)], { encoding: 'utf8' })
     assert.match(printed, /SUCCESS: 9 rules found/)
   })
 })
 
-test('promtool fires the alert for a burst of failures that is over', { skip: skipWithoutCommand('promtool') }, (t) => {
-  const labels = 'instance="a",http_request_method="GET",http_route="/plants"'
-  const seriesOf = (status: number, values: string): string =>
-    `{ series: 'http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}"}', values: '${values}' }`
-  const check = (time: string, alerts: string): string =>
-    `{ eval_time: ${time}, alertname: PlantStoreFails, exp_alerts: [${alerts}] }`
-  const alert =
-    '{ exp_annotations: { summary: More than one request in a hundred fails; read the log for "failure". } }'
-  const rules = createTempFile(t, ALERT_RULES!)
-  const tests = `
+test(
+  'promtool fires the alert for a burst of failures that has ended',
+  { skip: skipWithoutCommand('promtool') },
+  (t) => {
+    const labels = 'instance="a",http_request_method="GET",http_route="/plants"'
+    const seriesOf = (status: number, values: string): string =>
+      `{ series: 'http_server_request_duration_seconds_count{${labels},http_response_status_code="${status}"}', values: '${values}' }`
+    const check = (time: string, alerts: string): string =>
+      `{ eval_time: ${time}, alertname: PlantStoreFailing, exp_alerts: [${alerts}] }`
+    const alert = '{ exp_annotations: { summary: More than 1% of the requests fail; look for "failure" in the log. } }'
+    const rules = createTempFile(t, ALERT_RULES!)
+    const tests = `
 rule_files: [${rules}]
 evaluation_interval: 15s
 tests:
@@ -62,21 +64,22 @@ tests:
       - ${check('13m', alert)}
       - ${check('20m', '')}
 `
-  assert.match(execFileSync('promtool', ['test', 'rules', createTempFile(t, tests)], { encoding: 'utf8' }), /SUCCESS/)
-})
+    assert.match(execFileSync('promtool', ['test', 'rules', createTempFile(t, tests)], { encoding: 'utf8' }), /SUCCESS/)
+  },
+)
 
 suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
-  test('fires the alerts of docs/observability.md for a single failure, and for one rejected file', async (t) => {
+  test('fires the alerts in docs/observability.md for a single failure and an invalid token file', async (t) => {
     const tokens = createTempFile(t, `ada:${TOKEN}\n`)
     const environment = { PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants', PLANT_STORE_TOKENS_FILE: tokens }
     const { program, admin } = await startWithMetrics(t, environment)
     const ask = await startPrometheus(t, admin)
-    // The counters must be known before they count.
+    // Prometheus must have scraped the counters before they increase.
     await ask('count_over_time(plant_store_ready[1m]) > 1')
     assert.equal((await program.fetch('/plants')).status, 503)
     writeFileSync(tokens, 'ada\n')
     program.child.kill('SIGHUP')
-    for (const alert of ['PlantStoreFails', 'PlantStoreRejectsSettingsFile']) {
+    for (const alert of ['PlantStoreFailing', 'PlantStoreSettingsFileRejected']) {
       await ask(`ALERTS{alertname="${alert}",alertstate="firing"}`)
     }
     for (const query of [
@@ -87,8 +90,8 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
     }
   })
 
-  test('answers the queries and fires the alerts of docs/observability.md', async (t) => {
-    // The program is not ready, so that some requests fail. It may have few connections, and has few descriptors.
+  test('runs the queries and fires the alerts in docs/observability.md', async (t) => {
+    // The program isn't ready, so that some requests fail. Its limits of connections and file descriptors are low.
     const environment = {
       PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants',
       PLANT_STORE_MAX_CONNECTIONS: '90',
@@ -115,7 +118,7 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
         [],
       )
       for (const { expr, legendFormat } of shown) {
-        // A value may be 0, for which nobody waits.
+        // The value can be 0, but queryPrometheus waits for a positive value.
         const [found] = await ask(`(${expr}) + 1`)
         for (const [, name] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
           assert.ok(Object.hasOwn(found!.labels, name!), expr)
@@ -128,18 +131,18 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
       for (const alert of ALERTS) await fires(alert)
     })
     program.child.kill('SIGKILL')
-    await fires('PlantStoreIsDown')
+    await fires('PlantStoreDown')
   })
 })
 
-/** What Prometheus answers. */
+/** The response of Prometheus's query API. */
 interface QueryResponse {
   readonly data: { readonly result: readonly { metric: Record<string, string>; value: [at: number, value: string] }[] }
 }
 
 /**
- * Starts Prometheus as docs/observability.md says, on an admin port, but for its times. Gives what asks it until the answer
- * has a sample above 0, which takes two scrapes if it is a rate.
+ * Starts Prometheus with the configuration in docs/observability.md, but with shorter intervals. Returns a function that
+ * repeats a query until a sample is above 0. For rates, this takes two scrapes.
  */
 async function startPrometheus(t: TestContext, admin: string) {
   const cwd = createTempDirectory(t)
@@ -156,7 +159,7 @@ ${SCRAPE_CONFIG!.replace('127.0.0.1:9090', new URL(admin).host)}
 
   return async function queryPrometheus(query: string) {
     for (;;) {
-      // It takes a moment to start.
+      // Prometheus needs some time to start.
       const response = await fetch(`http://${host}/api/v1/query?query=${encodeURIComponent(query)}`).catch(() => null)
       assert.notEqual(response?.status, 400, `Prometheus cannot read ${query}`)
       const { data } = response?.ok ? ((await response.json()) as QueryResponse) : { data: { result: [] } }
@@ -169,7 +172,7 @@ ${SCRAPE_CONFIG!.replace('127.0.0.1:9090', new URL(admin).host)}
 
 type Load = (program: Program, signal: AbortSignal) => Promise<void>
 
-/** Does something while a program has loads. */
+/** Runs an action while a program is under load. */
 async function runUnderLoad(program: Program, loads: readonly Load[], act: () => Promise<void>): Promise<void> {
   const stop = new AbortController()
   const running = Promise.all(loads.map((load) => load(program, stop.signal)))
@@ -189,7 +192,7 @@ const sendRequests: Load = async (program, signal) => {
   }
 }
 
-/** Takes the CPU from a program again and again, for longer than the alert allows. */
+/** Stops the program repeatedly, for longer than the threshold of the alert. */
 const blockProcess: Load = async ({ child }, signal) => {
   while (!signal.aborted) {
     child.kill('SIGSTOP')

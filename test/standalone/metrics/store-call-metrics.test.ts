@@ -10,7 +10,7 @@ function throwError(error: Error): never {
   throw error
 }
 
-suite('the calls of a store', () => {
+suite('the store call metrics', () => {
   const memory = memoryStore()
 
   function countsOf(metrics: ReturnType<typeof createStoreCallMetrics>): string[] {
@@ -18,7 +18,7 @@ suite('the calls of a store', () => {
     return lines.filter((line) => line.includes('_call_duration_seconds_count') && !line.endsWith(' 0'))
   }
 
-  test('are counted, and pass through at once or later', async () => {
+  test('count synchronous and asynchronous calls and return their results', async () => {
     const metrics = createStoreCallMetrics()
     const store = metrics.instrument({ ...memory, ping: () => Promise.resolve() })
     assert.equal(store.create('ada', { id: 1n, name: 'Fern' }), true)
@@ -33,7 +33,7 @@ suite('the calls of a store', () => {
     )
   })
 
-  test('get all that they were called with, in the store itself', () => {
+  test('pass all arguments and the original store as `this`', () => {
     const calls: unknown[] = []
     const called: Store = {
       ...memory,
@@ -48,7 +48,7 @@ suite('the calls of a store', () => {
     assert.ok(!('ping' in store))
   })
 
-  test('are counted by their outcome if they fail, at once or later', async () => {
+  test('count synchronous and asynchronous failures by outcome', async () => {
     for (const [outcome, error] of [
       ['unavailable', new StoreUnavailableError('away')],
       ['unknown', new StoreUnavailableError('lost', { isOutcomeUnknown: true })],
@@ -64,7 +64,7 @@ suite('the calls of a store', () => {
     }
   })
 
-  test('that have not ended are counted too, and those that share a statement as a batch', async () => {
+  test('count active calls and batch sizes', async () => {
     const metrics = createStoreCallMetrics()
     const held = new DeferredCall<boolean>()
     const store: Store = { ...memory, delete: () => held.call() }

@@ -18,7 +18,7 @@ import { createTestListener } from '../../support/program/test-listener.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { sendRequest, sendToPort, serve, type TestResponse } from '../../support/wire/service.ts'
 
-/** Serves the paths of the program, and the plants. */
+/** Serves the program's paths and the API. */
 function serveProgramPaths(t: TestContext, ping?: Store['ping'], isDraining = false): Promise<Server> {
   return serve(t, createTestListener({ store: { ...memoryStore(), ...(ping && { ping }) } }, undefined, isDraining))
 }
@@ -43,13 +43,13 @@ function createJsonResponse(status: number, value: unknown, headers: Record<stri
 
 const LIVE_RESPONSE = createJsonResponse(200, { status: 'live' })
 
-test('/openapi.json is the interface description, with its hash', async (t) => {
+test('/openapi.json returns the OpenAPI description with its hash as the ETag', async (t) => {
   const etag = `"${createHash('sha256').update(JSON.stringify(programDescription)).digest('base64url')}"`
   const expected = createJsonResponse(200, programDescription, { etag })
   assert.deepEqual(await sendAnonymous(await serveProgramPaths(t), '/openapi.json'), expected)
 })
 
-test('If-None-Match does not matter to another method, nor to a probe', async (t) => {
+test('If-None-Match is ignored for OPTIONS and for health checks', async (t) => {
   const server = await serveProgramPaths(t)
   const fields = ['If-None-Match', '*']
   const headers = { allow: 'GET, HEAD, OPTIONS' }
@@ -58,13 +58,13 @@ test('If-None-Match does not matter to another method, nor to a probe', async (t
 })
 
 for (const path of ['/livez', '/livez?verbose', 'http://host/livez', '/%6Civez', '/livez?a=/b']) {
-  test(`${path} says that the program lives`, async (t) => {
+  test(`${path} returns the live status`, async (t) => {
     assert.deepEqual(await sendAnonymous(await serveProgramPaths(t), path), LIVE_RESPONSE)
   })
 }
 
 for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/livez%', '/', '/undefined']) {
-  test(`${path} is left to the plants`, async (t) => {
+  test(`${path} is passed on to the plant API`, async (t) => {
     const message = 'There is no resource at this path. The plants are at /plants.'
     assert.deepEqual(
       await sendAnonymous(await serveProgramPaths(t), path),
@@ -96,7 +96,7 @@ suite('OPTIONS for the whole server', () => {
     ['OPTIONS', 'ftp://plants.example'],
     ['OPTIONS', 'http://'],
   ] as const) {
-    test(`is not ${method} ${target}`, async (t) => {
+    test(`doesn't apply to ${method} ${target}`, async (t) => {
       assert.equal((await sendAnonymous(await serveProgramPaths(t), target, method)).status, 404)
     })
   }
@@ -108,7 +108,7 @@ suite('OPTIONS for the whole server', () => {
 })
 
 suite('the admin port', () => {
-  test('has the probes and the metrics, which are nowhere else, and nothing else', async (t) => {
+  test('serves only health checks and metrics, which the main port does not serve', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const urls = ['/livez', '/readyz', '/metrics', '/plants', '/openapi.json', '/'].map((path) => admin + path)
     const responses = await Promise.all([...urls, `http://127.0.0.1:${port}/metrics`].map((url) => fetch(url)))
@@ -125,7 +125,7 @@ suite('the admin port', () => {
     assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('may have a host of its own, and says, in the metrics too, that the program shuts down', async (t) => {
+  test('can have its own host, and reports a shutdown in /readyz and in the metrics', async (t) => {
     const environment = { PLANT_STORE_ADMIN_HOST: 'localhost', PLANT_STORE_DRAIN_DELAY_MS: '60000' }
     const { program, admin } = await startWithMetrics(t, environment)
     assert.match(admin, /^http:\/\/localhost:/)
@@ -152,7 +152,7 @@ suite('If-None-Match', () => {
     [200, other],
   ] as const) {
     for (const value of values) {
-      test(`${value} is answered ${status}`, () => {
+      test(`${value} results in ${status}`, () => {
         const request = Object.assign(new IncomingMessage(new Socket()), { headers: { 'if-none-match': value } })
         const { headers, ...found } = getDocument(request)
         assert.deepEqual([found.status, found.body === undefined, headers], [status, status === 304, ['ETag', ETAG]])
@@ -161,7 +161,7 @@ suite('If-None-Match', () => {
   }
 })
 
-test('a document comes whole through what wraps the response', async (t) => {
+test('a document is sent completely through middleware that wraps response.write', async (t) => {
   const server = await serve(t, (request, response) => {
     const write = response.write.bind(response)
     Object.assign(response, { write: (piece: string) => write(piece) })
@@ -183,14 +183,14 @@ suite('/readyz', () => {
   }
   const never = (): Promise<void> => new Promise(() => undefined)
   const rows: readonly [name: string, ping: Store['ping'], reason?: RegExp][] = [
-    ['has no ping', undefined],
-    ['answers a ping', () => Promise.resolve()],
-    ['rejects', () => Promise.reject(away), /^Error: the database is away\n/],
-    ['throws', throwing, /^Error: the database is away\n/],
-    ['does not answer', never, /^StoreUnavailableError: the store did not answer a ping within 900 ms\n/],
+    ['has no ping method', undefined],
+    ['resolves the ping', () => Promise.resolve()],
+    ['rejects the ping', () => Promise.reject(away), /^Error: the database is away\n/],
+    ['throws in ping', throwing, /^Error: the database is away\n/],
+    ['never resolves the ping', never, /^StoreUnavailableError: the store did not answer a ping within 900 ms\n/],
   ]
   for (const [name, ping, reason] of rows) {
-    test(`is ${reason ? 'not ready, which is logged,' : 'ready'} if the store ${name}`, async (t) => {
+    test(`returns ${reason ? '503 and logs the reason' : '200'} if the store ${name}`, async (t) => {
       const events = captureLog(t)
       const expected = reason
         ? createNotReadyResponse('The store is temporarily unavailable. The request had no effect; try again.')
@@ -201,12 +201,12 @@ suite('/readyz', () => {
     })
   }
 
-  test('is not ready while the service drains', async (t) => {
+  test('returns 503 during a drain', async (t) => {
     const server = await serveProgramPaths(t, undefined, true)
     assert.deepEqual(await sendAnonymous(server, '/readyz'), createNotReadyResponse('The service is shutting down.'))
   })
 
-  test('asks the store once a second, however many clients ask', async (t) => {
+  test('pings the store at most once per second, however many requests arrive', async (t) => {
     let pings = 0
     const server = await serveProgramPaths(t, () => {
       pings++
@@ -218,7 +218,7 @@ suite('/readyz', () => {
     assert.ok(asked > 10)
   })
 
-  test('says within 2 s that the store does not answer any more, and that it does again', async (t) => {
+  test('shows within 2 s that the store has stopped or resumed responding', async (t) => {
     const events = captureLog(t)
     let isHanging = false
     const server = await serveProgramPaths(t, () => (isHanging ? new Promise(() => undefined) : undefined))

@@ -7,12 +7,12 @@ import { waitUntil } from '../../support/wait-until.ts'
 
 const TOKEN = 'token-to-search-for-1'
 const NEW_TOKEN = 'token-to-search-for-2'
-/** V8 makes a slice of the text of such an owner, which keeps all of the text. */
+/** Long enough that V8 stores a slice of the text, which would retain the whole text. */
 const OWNER = 'an-owner-of-many-letters'
 
 /**
- * At SIGWINCH, prints which tokens are in the memory that is in use: in the strings of a heap snapshot, or in the bytes
- * of a buffer, pooled ones included.
+ * On SIGWINCH, prints how often the tokens occur in reachable memory: in the strings of a heap snapshot, and in buffers,
+ * including pooled buffers.
  */
 const SEARCH_CODE = `
   import { Session } from 'node:inspector'
@@ -21,7 +21,7 @@ const SEARCH_CODE = `
 
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc')
-  // Neither text may be in this program.
+  // This code must not contain either token itself.
   const parts = ['token-to-', 'search-for-']
 
   process.on('SIGWINCH', async () => {
@@ -58,7 +58,7 @@ async function startSearchable(t: TestContext, environment: Record<string, strin
 
 const NOTHING_FOUND = 'searched 1 strings 0 buffers 0, 2 strings 0 buffers 0'
 
-/** Searches until nothing is found: a token file is in memory while it is read, which can be at any time. */
+/** Searches until no token is found, because a token file is in memory while it's being read, which can happen anytime. */
 async function waitUntilNothingFound(program: Program): Promise<void> {
   const isSearch = (line: string): boolean => line.startsWith('searched')
   await waitUntil(async () => {
@@ -68,8 +68,8 @@ async function waitUntilNothingFound(program: Program): Promise<void> {
   })
 }
 
-suite('memory of the running program', () => {
-  test('contains no token of its token file, neither after the start nor after the file has changed', async (t) => {
+suite('the memory of the running program', () => {
+  test('contains no tokens from the token file, neither after the start nor after a reload', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     await waitUntilNothingFound(program)
@@ -80,7 +80,7 @@ suite('memory of the running program', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no token of a changed token file that is invalid', async (t) => {
+  test('contains no tokens from a changed token file that is invalid', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     writeFileSync(path, `${OWNER}:${NEW_TOKEN}\n${OWNER}\n`)
@@ -103,7 +103,7 @@ suite('memory of the running program', () => {
   })
 })
 
-/** At SIGWINCH, prints which secrets are in a diagnostic report. The arguments in it must contain neither. */
+/** On SIGWINCH, prints which secrets are in a diagnostic report. This code is in the report, so it mustn't contain them. */
 const REPORT_CODE = `
   process.on('SIGWINCH', () => {
     const report = JSON.stringify(process.report.getReport())

@@ -35,42 +35,46 @@ function linkTo(t: TestContext, target: string): string {
 }
 
 for (const [when, read] of [
-  ['at the start', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
-  ['again', (path: string) => rereadSettingFile('FILE', path)],
+  ['at startup', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
+  ['on a reload', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
-  suite(`a file that a setting names, as it is read ${when},`, { timeout: 300_000 }, () => {
-    test('may be a link', async (t) => {
+  suite(`a settings file that is read ${when}`, { timeout: 300_000 }, () => {
+    test('can be a symbolic link', async (t) => {
       assert.equal((await read(linkTo(t, createTempFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })
 
-    test('may have 16 MiB, or nothing', async (t) => {
+    test('can have 16 MiB, or be empty', async (t) => {
       for (const bytes of [MAX_BYTES, 0]) assert.equal((await read(createFileOfSize(t, bytes))).length, bytes)
     })
 
     const neither = 'takes a regular file, or a link to one, and this is neither'
     const rows: readonly [what: string, make: (t: TestContext) => string, problem: string][] = [
-      ['more', (t) => createFileOfSize(t, MAX_BYTES + 1), 'takes a file of at most 16 MiB, and this one has more'],
-      ['no name', () => '/nowhere/file', 'takes a file that can be read, and this one cannot (ENOENT)'],
-      ['a writer that it waits for', makeFifo, neither],
-      ['no end', () => '/dev/zero', neither],
-      ['a link to such a file', (t) => linkTo(t, devNull), neither],
-      ['files in it', createTempDirectory, neither],
+      [
+        'is larger than 16 MiB',
+        (t) => createFileOfSize(t, MAX_BYTES + 1),
+        'takes a file of at most 16 MiB, and this one has more',
+      ],
+      ['does not exist', () => '/nowhere/file', 'takes a file that can be read, and this one cannot (ENOENT)'],
+      ['is a FIFO', makeFifo, neither],
+      ['is a device', () => '/dev/zero', neither],
+      ['is a symbolic link to a device', (t) => linkTo(t, devNull), neither],
+      ['is a folder', createTempDirectory, neither],
     ]
     for (const [what, make, problem] of rows) {
-      test(`may not have ${what}`, async (t) => {
+      test(`is rejected if it ${what}`, async (t) => {
         const path = make(t)
         await assert.rejects(read(path), new SettingError('FILE', problem))
       })
     }
 
-    // The kernel makes up what such a file holds, and gives it no size.
-    test('is not read beyond its size', { skip: process.platform !== 'linux' }, async () => {
+    // The kernel generates the content of such files, and reports a size of 0.
+    test('is not read beyond its reported size', { skip: process.platform !== 'linux' }, async () => {
       assert.equal((await read('/proc/self/pagemap')).length, 0)
     })
   })
 }
 
-suite('a settings file with insecure permissions, which other users', { skip: process.platform === 'win32' }, () => {
+suite('a settings file that other users', { skip: process.platform === 'win32' }, () => {
   for (const [mode, access] of [
     [0o644, 'read'],
     [0o602, 'write'],
@@ -95,12 +99,12 @@ suite('a settings file with insecure permissions, which other users', { skip: pr
   }
 })
 
-// `test/simulation/rotation/` has the rest.
-suite('at SIGHUP', { timeout: 300_000 }, () => {
-  test('the program reads its file of tokens again', async (t) => {
+// The other cases are in `test/simulation/reload/`.
+suite('on SIGHUP', { timeout: 300_000 }, () => {
+  test('the program reloads its token file', async (t) => {
     const path = createTempFile(t, 'ada:old\n')
     const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: path })
-    // Of a file that has not changed only a signal has the log say anything.
+    // For an unchanged file, only the signal is logged.
     program.child.kill('SIGHUP')
     await program.waitForLogEvent('tokens-read')
     writeFileSync(path, 'ada:new\n')
@@ -110,7 +114,7 @@ suite('at SIGHUP', { timeout: 300_000 }, () => {
     assert.deepEqual(await Promise.all(statuses), [200, 401])
   })
 
-  test('a program without a file of tokens goes on', (t) => {
+  test('a program without a token file keeps running', (t) => {
     const events = captureLog(t)
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:secret' })
     const { authenticate, reload: reread } = createTokenSource(tokens!, undefined)
@@ -119,8 +123,8 @@ suite('at SIGHUP', { timeout: 300_000 }, () => {
     assert.deepEqual(authenticate('secret'), { owner: 'ada', access: 'write' })
   })
 
-  // The file is followed after its test, and the log may say that it is gone.
-  test('100,000 tokens are read in short rounds', async (t) => {
+  // The file is still watched after its test has deleted it, which can be logged.
+  test('100,000 tokens are parsed in short event-loop ticks', async (t) => {
     const events = captureLog(t)
     const path = createTempFile(t, 'ada:secret')
     const { tokensFile } = readSettings({ PLANT_STORE_TOKENS_FILE: path })
@@ -135,7 +139,7 @@ suite('at SIGHUP', { timeout: 300_000 }, () => {
       longest = Math.max(longest, cpuTimeSince(before))
     }
     const whole = cpuTimeSince(start)
-    assert.ok(longest < whole / 3, `a round took ${longest} of ${whole} µs`)
+    assert.ok(longest < whole / 3, `a tick took ${longest} of ${whole} µs`)
     assert.deepEqual(getValues(events, 'tokens'), [100_000])
   })
 })

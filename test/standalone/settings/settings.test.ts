@@ -17,7 +17,7 @@ const urlExamples = STORE_SCHEMES.filter(({ unavailableReason }) => unavailableR
 )
 const urlMessage = `PLANT_STORE_URL takes a URL like ${urlExamples.join(' or ')}: where the plants are kept`
 
-suite('reads', () => {
+suite('readSettings parses', () => {
   const rows: readonly [Environment, Partial<Settings>][] = [
     [{ HOST: `/${'a'.repeat(102)}` }, { host: `/${'a'.repeat(102)}` }],
     [{ PORT: '65535' }, { port: 65_535 }],
@@ -47,7 +47,7 @@ suite('reads', () => {
     })
   }
 
-  test('no setting of what Kubernetes makes of a service called plant-store, or plant-store-admin', () => {
+  test('no settings from the variables that Kubernetes sets for services named plant-store or plant-store-admin', () => {
     const links = {
       PLANT_STORE_SERVICE_HOST: '10.0.0.1',
       PLANT_STORE_SERVICE_PORT: '80',
@@ -63,7 +63,7 @@ suite('reads', () => {
     assert.deepEqual(readSettings(links), readSettings({}))
   })
 
-  test('the URL of a file, without its byte-order mark and newline', (t) => {
+  test('the URL in a file without its byte-order mark and newline', (t) => {
     for (const start of ['', '\ufeff']) {
       for (const end of ['', '\n', '\r\n']) {
         const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${start}sqlite:plants.db${end}`) }
@@ -72,7 +72,7 @@ suite('reads', () => {
     }
   })
 
-  test('origins and tokens with a CR at their end', () => {
+  test('origins and tokens that end with a CR', () => {
     const { corsOrigins, tokens } = readSettings({
       PLANT_STORE_CORS_ORIGINS: 'https://app.example\r',
       PLANT_STORE_TOKENS: 'ada:YWRh read\r',
@@ -85,7 +85,7 @@ suite('reads', () => {
 
 const MERGED = ' (Unicode replacement characters merge values)'
 
-suite('rejects and shows escaped', () => {
+suite('readSettings rejects, and shows in escaped form,', () => {
   const values: readonly [name: string, value: string][] = [
     ['HOST', '127.0.0.1'],
     ['HOST', '/run/plants.sock'],
@@ -157,7 +157,7 @@ suite('rejects and shows escaped', () => {
   }
 
   test(
-    'bytes that are not UTF-8 in any variable, with status 2, because Unicode replacement characters would merge owners and files',
+    'bytes that are not UTF-8, with status 2 (Unicode replacement characters merge owners and files)',
     { skip: process.platform !== 'linux' },
     () => {
       for (const [name, value] of [
@@ -166,7 +166,7 @@ suite('rejects and shows escaped', () => {
         ['HOST', String.raw`/tmp/\351.sock`],
         ['PLANT_STORE_CORS_ORIGINS', String.raw`https://\351.example`],
       ] as const) {
-        // Node gives a child process an environment in UTF-8 only.
+        // Node encodes the environment of a child process as UTF-8, so the shell sets the variable.
         const script = `export ${name}="$(printf '${value}')" && exec "$@"`
         const command = ['-c', script, 'sh', process.execPath, ...process.execArgv, 'src/server.ts']
         const { status, stderr } = spawnSync('sh', command, { encoding: 'utf8', env: { PATH: process.env['PATH'] } })
@@ -181,7 +181,7 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
   const container = `import { pathToFileURL } from 'node:url'
     await import(pathToFileURL(process.env.pm_exec_path).href)`
 
-  /** Runs the program in a worker, and prints its exit status, or that it listens. */
+  /** Runs the program in a worker, which prints its exit status or that it listens. */
   function runWorker(
     t: TestContext,
     environment: Environment,
@@ -203,7 +203,7 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
 
   const problem = 'takes a store that processes can share, in a worker of node:cluster (PM2)'
   for (const [how, isContained] of [
-    ['that runs the program', false],
+    ['that imports the program', false],
     ['that PM2 starts', true],
   ] as const) {
     test(`${how}, memory: is rejected with status 2`, (t) => {
@@ -211,13 +211,13 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
       assert.deepEqual(runWorker(t, {}, isContained), expected)
     })
 
-    test(`${how}, a shared store is served`, (t) => {
+    test(`${how}, a shared store is accepted`, (t) => {
       const environment = { PLANT_STORE_URL: 'postgres://ada@127.0.0.1:1/plants' }
       assert.match(runWorker(t, environment, isContained).stdout, /^listening$/m)
     })
   }
 
-  test('memory: in a file, and a SQLite database in memory, are rejected with status 2', (t) => {
+  test('memory: in a URL file and in-memory SQLite databases are rejected with status 2', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL_FILE ${problem}\n` }
       assert.deepEqual(runWorker(t, { PLANT_STORE_URL_FILE: createTempFile(t, url) }, false), expected)
@@ -225,7 +225,7 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
   })
 })
 
-suite('refuses, and says what the variable takes', () => {
+suite('the error message says what the variable accepts, for invalid values of', () => {
   const host = 'the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
   const port = 'a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
   const mode = 'permissions in octal such as 660: who may connect to the Unix socket'
@@ -263,16 +263,16 @@ suite('refuses, and says what the variable takes', () => {
       { PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: '/nowhere' },
       /^PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them$/,
     ],
-    // What is no setting comes first.
+    // Unknown settings are reported before invalid values.
     [{ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }, /^PLANT_STORE_TOKEN is no setting/],
-    // Links of Kubernetes have other URLs, and other names.
+    // These values or names differ from those that Kubernetes sets.
     [{ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }, /^PLANT_STORE_ADMIN_PORT takes /],
     [{ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }, /^PLANT_STORE_URL takes /],
   ] as const) {
     test(Object.entries(environment).flat().join('='), () => assertRefused(environment, message))
   }
 
-  test('a file of something else, and quotes nothing of it', (t) => {
+  test('PLANT_STORE_URL_FILE, without quoting the content of the file', (t) => {
     const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
     for (const content of ['mysql://ada:secret@db/plants\n', '\n', '']) {
       assertRefused(
@@ -293,7 +293,7 @@ for (const [name, nearest] of [
   ['PLANT_STORE_PG_POOL_SIZE', 'PLANT_STORE_POSTGRES_POOL_SIZE'],
   ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
 ] as const) {
-  test(`${name} is no setting, and ${nearest} is named`, () => {
+  test(`the unknown setting ${name} is rejected, and the message suggests ${nearest}`, () => {
     assertRefused({ [name]: 'secret' }, `${name} is no setting; the nearest one is ${nearest}`)
   })
 }
@@ -304,7 +304,7 @@ for (const [start, name, end, shown] of [
   ['', 'HOST', '\r', String.raw`"HOST\r"`],
   ['\u00a0', 'PLANT_STORE_TOKEN', ' ', String.raw`"\u00a0PLANT_STORE_TOKEN "`],
 ] as const) {
-  test(`a variable whose name is ${shown} is rejected`, () => {
+  test(`the variable name ${shown} is rejected`, () => {
     assertRefused({ [start + name + end]: 'secret' }, `${name} has invisible characters in its name, ${shown}`)
   })
 }
@@ -313,14 +313,14 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   const sharing = { PLANT_STORE_REUSE_PORT: '1' }
   const shared = { ...sharing, PLANT_STORE_URL: 'sqlite:plants.db' }
   for (const [why, environment, version, problem] of [
-    ['on a Node without it', shared, '22.11.0', 'Node 22.12 or later, not 22.11.0'],
+    ['on a Node version without reusePort', shared, '22.11.0', 'Node 22.12 or later, not 22.11.0'],
     ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'a PORT other than 0'],
     ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'a PORT other than 0'],
   ] as const) {
-    test(`is refused ${why}`, () => assertRefused(environment, `PLANT_STORE_REUSE_PORT needs ${problem}`, version))
+    test(`is rejected ${why}`, () => assertRefused(environment, `PLANT_STORE_REUSE_PORT needs ${problem}`, version))
   }
 
-  test('needs a store that programs can share, also in a file', (t) => {
+  test('needs a store that processes can share, also if its URL is in a file', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       for (const place of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: createTempFile(t, url) }]) {
         assertRefused({ ...sharing, ...place }, /^PLANT_STORE_REUSE_PORT needs a store that /, '24.0.0')
@@ -332,7 +332,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   })
 })
 
-test('the help shows variables that are settings, says what each takes, and has the URL of each store', () => {
+test('--help lists the settings with descriptions, and an example URL of each store', () => {
   const help = formatHelp()
   const names = [...help.matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
   assert.ok(names.length > 15)

@@ -26,21 +26,17 @@ function createTokens(...rows: [token: string, owner: string, access?: 'read' | 
   return new Map(rows.map(([token, owner, access = 'write']) => [digestToken(token), { owner, access }]))
 }
 
-suite('PLANT_STORE_TOKENS takes', () => {
+suite('PLANT_STORE_TOKENS accepts', () => {
   for (const [what, entries, tokens] of [
-    ['owners with their tokens', 'ada:YWRh,bob:Ym9i==', createTokens(['YWRh', 'ada'], ['Ym9i==', 'bob'])],
-    ['an owner with colons, as a token has none', 'urn:user:1:YWRh', createTokens(['YWRh', 'urn:user:1'])],
-    ['an owner in any script', 'ада#1:YWRh', createTokens(['YWRh', 'ада#1'])],
-    ['several tokens of one owner', 'ada:old,ada:new', createTokens(['old', 'ada'], ['new', 'ada'])],
-    ['a token that may only read', 'ada:YWRh read', createTokens(['YWRh', 'ada', 'read'])],
-    ['more than one space before that', 'ada:YWRh \t read', createTokens(['YWRh', 'ada', 'read'])],
+    ['several owners and tokens', 'ada:YWRh,bob:Ym9i==', createTokens(['YWRh', 'ada'], ['Ym9i==', 'bob'])],
+    ['an owner with colons', 'urn:user:1:YWRh', createTokens(['YWRh', 'urn:user:1'])],
+    ['an owner with non-Latin letters', 'ада#1:YWRh', createTokens(['YWRh', 'ада#1'])],
+    ['several tokens for one owner', 'ada:old,ada:new', createTokens(['old', 'ada'], ['new', 'ada'])],
+    ['a read-only token', 'ada:YWRh read', createTokens(['YWRh', 'ada', 'read'])],
+    ['more white space before "read"', 'ada:YWRh \t read', createTokens(['YWRh', 'ada', 'read'])],
     ['a digest', `ada:sha256=${sha256('YWRh')}`, createTokens(['YWRh', 'ada'])],
     ['a digest in upper case', `ada:sha256=${sha256('YWRh').toUpperCase()}`, createTokens(['YWRh', 'ada'])],
-    [
-      'a digest of a token that may only read',
-      `ada:sha256=${sha256('YWRh')} read`,
-      createTokens(['YWRh', 'ada', 'read']),
-    ],
+    ['a digest of a read-only token', `ada:sha256=${sha256('YWRh')} read`, createTokens(['YWRh', 'ada', 'read'])],
     ['a digest in the older form', `ada:$sha256$${sha256('YWRh')}`, createTokens(['YWRh', 'ada'])],
     [
       'a digest in the older form, in upper case',
@@ -48,12 +44,12 @@ suite('PLANT_STORE_TOKENS takes', () => {
       createTokens(['YWRh', 'ada']),
     ],
     [
-      'a digest in the older form of a token that may only read',
+      'a digest of a read-only token in the older form',
       `ada:$sha256$${sha256('YWRh')} read`,
       createTokens(['YWRh', 'ada', 'read']),
     ],
-    ['space around an entry, and blank entries', ' ada:YWRh , , ', createTokens(['YWRh', 'ada'])],
-    ['a token that is called read', 'ada:read', createTokens(['read', 'ada'])],
+    ['white space around entries, and empty entries', ' ada:YWRh , , ', createTokens(['YWRh', 'ada'])],
+    ['the token "read"', 'ada:read', createTokens(['read', 'ada'])],
     ['64 hexadecimal digits as a token', `ada:${sha256('x')}`, createTokens([sha256('x'), 'ada'])],
     ['64 hexadecimal digits at the end of a token', `ada:x${sha256('x')}`, createTokens([`x${sha256('x')}`, 'ada'])],
     ['48 hexadecimal digits as a token', `ada:${'a'.repeat(48)}`, createTokens(['a'.repeat(48), 'ada'])],
@@ -83,7 +79,7 @@ const DIGEST_MESSAGE =
   'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
   'owner:$sha256$, it would become a token'
 
-suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
+suite('PLANT_STORE_TOKENS rejects, without quoting it,', () => {
   const unset = 'must not hold the token of an unset variable'
   const digest = sha256('secret')
   const malformed = [
@@ -139,7 +135,7 @@ suite('PLANT_STORE_TOKENS refuses, and quotes nothing of', () => {
   }
 })
 
-/** A digest for each first digit, and others that go on with decimal digits: some tools take all of them. */
+/** Digests with each first digit, and some that start with several decimal digits, which some tools expand together. */
 const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 00 2434 07 a1 99999'
   .split(' ')
   .map(
@@ -153,7 +149,7 @@ const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 00 2434 07 a1 99999'
 
 const LEGACY_DIGESTS = DIGESTS.map((digest) => `ada:$sha256$${digest}`)
 
-/** Has a program print each text in place of `TEXT` in a script. */
+/** Runs a script for each text, which replaces `TEXT`, and returns the printed lines. */
 function printTexts(command: string, args: readonly string[], script: string, texts: readonly string[]): string[] {
   const input = texts.map((text) => script.replace('TEXT', () => text)).join('\n')
   const environment = { PATH: process.env['PATH'] }
@@ -198,24 +194,24 @@ suite('the older form of a digest never becomes a token', () => {
   })
 
   for (const [what, expand] of [
-    // Compose stops at `$2`.
-    ['with the rules of Compose', (text: string) => text.replace(/\$[_a-z][_a-z0-9]*/gi, '')],
-    ['with the rules of a Dockerfile, and of zsh', (text: string) => text.replace(/\$(?:[0-9]+|[_a-z]\w*)/gi, '')],
-    ['with the rules of make', (text: string) => text.replace(/\$./g, '')],
-    ['if only the name is expanded', (text: string) => text.replace('$sha256', '')],
-    ['if only the digits are expanded', (text: string) => text.replace(/\$[0-9A-F]/i, '')],
+    // Compose rejects `$2`.
+    ['when expanded like in Compose', (text: string) => text.replace(/\$[_a-z][_a-z0-9]*/gi, '')],
+    ['when expanded like in a Dockerfile or in zsh', (text: string) => text.replace(/\$(?:[0-9]+|[_a-z]\w*)/gi, '')],
+    ['when expanded like in make', (text: string) => text.replace(/\$./g, '')],
+    ['when only the name is expanded', (text: string) => text.replace('$sha256', '')],
+    ['when only the digits are expanded', (text: string) => text.replace(/\$[0-9A-F]/i, '')],
     [
-      'if the first $$ is the ID of a process, in sh',
+      'when the first $$ is a process ID, in sh',
       (text: string) => text.replace(/\$(sha256)\$(?:[0-9]|\w+)/i, '4711$1'),
     ],
     [
-      'if the first $$ is the ID of a process, in zsh',
+      'when the first $$ is a process ID, in zsh',
       (text: string) => text.replace(/\$(sha256)\$(?:[0-9]+|\w+)/i, '4711$1'),
     ],
-    ['if $$ is the ID of a process', (text: string) => text.replaceAll('$', '4711')],
-    ['if the second $$ is the ID of a process', (text: string) => text.replace('$sha256$', '1')],
-    ['if $0 is the path of a script', (text: string) => text.replace(/\$sha256\$./, './configure')],
-    ['if $0 is a path that ends with a digit', (text: string) => text.replace(/\$sha256\$./, './run2')],
+    ['when each $ becomes a process ID', (text: string) => text.replaceAll('$', '4711')],
+    ['when the second $$ is a process ID', (text: string) => text.replace('$sha256$', '1')],
+    ['when $0 is the path of a script', (text: string) => text.replace(/\$sha256\$./, './configure')],
+    ['when $0 is a path that ends with a digit', (text: string) => text.replace(/\$sha256\$./, './run2')],
   ] as const) {
     test(what, () => {
       for (const entry of LEGACY_DIGESTS.map(expand)) assert.throws(() => readTokens(entry), SettingError, entry)
@@ -223,12 +219,12 @@ suite('the older form of a digest never becomes a token', () => {
   }
 })
 
-suite('a digest stays one', () => {
+suite('a digest remains a digest', () => {
   const [entry, token] = [`ada:sha256=${sha256('YWRh')} read`, createTokens(['YWRh', 'ada', 'read'])]
   for (const [what, command, args, script, text] of [
     ['in double quotes in sh', 'sh', [], `printf '%s\\n' "TEXT"`, entry],
     ['in double quotes in bash', 'bash', [], `printf '%s\\n' "TEXT"`, entry],
-    ['in a heredoc', 'sh', [], 'cat <<END\nTEXT\nEND', entry],
+    ['in a heredoc in sh', 'sh', [], 'cat <<END\nTEXT\nEND', entry],
     ['in make', 'make', ['-s', '-f', '-'], 'TEXT', createMakefile([entry])],
     ['in the older form, in single quotes', 'sh', [], `printf '%s\\n' 'TEXT'`, `ada:$sha256$${sha256('YWRh')} read`],
     [
@@ -244,7 +240,7 @@ suite('a digest stays one', () => {
     })
   }
 
-  test('in an env file of Node, in both forms', (t) => {
+  test('in a Node env file, in both forms', (t) => {
     for (const form of ['sha256=', '$sha256$']) {
       const path = createTempFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
       const args = [`--env-file=${path}`, '--print', 'process.env.PLANT_STORE_TOKENS']
@@ -256,20 +252,20 @@ suite('a digest stays one', () => {
 
 suite('PLANT_STORE_TOKENS_FILE', () => {
   for (const [what, content, tokens] of [
-    ['a token in each line', 'ada:YWRh\nbob:Ym9i read', createTokens(['YWRh', 'ada'], ['Ym9i', 'bob', 'read'])],
-    ['CRLF, and blank lines', 'ada:YWRh\r\n\r\n  bob:Ym9i\n', createTokens(['YWRh', 'ada'], ['Ym9i', 'bob'])],
+    ['one token per line', 'ada:YWRh\nbob:Ym9i read', createTokens(['YWRh', 'ada'], ['Ym9i', 'bob', 'read'])],
+    ['CRLF and empty lines', 'ada:YWRh\r\n\r\n  bob:Ym9i\n', createTokens(['YWRh', 'ada'], ['Ym9i', 'bob'])],
     ['comments', '# see https://wiki/tokens\nada:YWRh\n#old:secret\n  # bob:Ym9i\n', createTokens(['YWRh', 'ada'])],
     ['a byte order mark', '\ufeffada:YWRh\n', createTokens(['YWRh', 'ada'])],
     ['a byte order mark before a comment', '\ufeff# tokens\nada:YWRh\n', createTokens(['YWRh', 'ada'])],
   ] as const) {
-    test(`takes ${what}`, (t) => assert.deepEqual(readTokensFile(t, content), tokens))
+    test(`accepts ${what}`, (t) => assert.deepEqual(readTokensFile(t, content), tokens))
   }
 
   for (const [what, content, problem] of [
-    ['a line that is no entry', '# tokens\nada:YWRh\n\nbob\n', `${FORMAT_MESSAGE}; line 4 is not of that form`],
-    ['a comment behind an entry', 'ada:YWRh # ada', `${FORMAT_MESSAGE}; line 1 is not of that form`],
+    ['a line that is not an entry', '# tokens\nada:YWRh\n\nbob\n', `${FORMAT_MESSAGE}; line 4 is not of that form`],
+    ['a comment after an entry', 'ada:YWRh # ada', `${FORMAT_MESSAGE}; line 1 is not of that form`],
     ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORMAT_MESSAGE}; line 1 is not of that form`],
-    ['an owner with U+0000, which no store could keep', 'a\0da:YWRh', `${FORMAT_MESSAGE}; line 1 is not of that form`],
+    ['an owner with U+0000', 'a\0da:YWRh', `${FORMAT_MESSAGE}; line 1 is not of that form`],
     [
       'text that is not UTF-8 (Unicode replacement characters merge owners)',
       Buffer.from('ad\xe0:YWRh', 'latin1'),
@@ -280,19 +276,23 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
       'ada:YWRh\nad\ufffd:b',
       'takes text in UTF-8; line 2 contains U+FFFD, which replaces other bytes',
     ],
-    ['what a heredoc leaves of a digest', `ada:${sha256('x').slice(1)}\n`, `${DIGEST_MESSAGE}; line 1 looks like that`],
+    [
+      'a digest whose $ a heredoc has expanded',
+      `ada:${sha256('x').slice(1)}\n`,
+      `${DIGEST_MESSAGE}; line 1 looks like that`,
+    ],
     ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `${FORMAT_MESSAGE}; line 1 is not of that form`],
-    ['nothing but comments', '# ada:YWRh\n', 'takes at least one owner:token; there is none'],
-    ['16 MiB that are no entry', 'é'.repeat(2 ** 23), `${FORMAT_MESSAGE}; line 1 is not of that form`],
+    ['only comments', '# ada:YWRh\n', 'takes at least one owner:token; there is none'],
+    ['16 MiB without a valid entry', 'é'.repeat(2 ** 23), `${FORMAT_MESSAGE}; line 1 is not of that form`],
     ['an empty file', '', 'takes at least one owner:token; there is none'],
   ] as const) {
-    test(`refuses ${what}`, (t) => {
+    test(`rejects ${what}`, (t) => {
       assert.throws(() => readTokensFile(t, content), new SettingError('PLANT_STORE_TOKENS_FILE', problem))
     })
   }
 })
 
-test('PLANT_STORE_TOKENS is read in time linear in its length', async () => {
+test('PLANT_STORE_TOKENS is parsed in linear time', async () => {
   for (const [begin, piece, end] of [
     ['', ',', ''],
     ['', ' ', 'x'],
@@ -308,7 +308,7 @@ test('PLANT_STORE_TOKENS is read in time linear in its length', async () => {
   ] as const) {
     const entries = begin + piece.repeat(2 ** 17 / piece.length) + end
     const read = (): void => assert.throws(() => tokenList('PLANT_STORE_TOKENS').parse(entries), SettingError)
-    // Linear time is less than a third of this; quadratic time is 16 s.
+    // Linear time takes less than a third of this limit, and quadratic time takes 16 s.
     assert.ok((await measureCpuTime(read, 120_000)) < 120_000, piece)
   }
 })

@@ -18,8 +18,8 @@ function createFernRows(first: number, last: number): string[][] {
   return Array.from({ length: last - first + 1 }, (_, i) => [`Fern ${first + i}`])
 }
 
-suite('the page', { skip: skipWithoutChromium }, () => {
-  test('creates a plant, shows request and response, and lists it', async (t) => {
+suite('the web UI', { skip: skipWithoutChromium }, () => {
+  test('creates a plant, shows the request and the response, and lists the plant', async (t) => {
     const page = await openAsAda(t)
     assert.equal(await page.getText('#none'), 'No plants yet. Create the first one: an id and a name will do.')
     assert.equal(await page.getText('#list .result'), 'Page 1: 0 plants. The list ends here.')
@@ -40,7 +40,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(await page.getListedPlants(), [['Monstera deliciosa', 'tropical']])
   })
 
-  test('shows the request to delete a plant while its id is typed, deletes it, and lists those that are left', async (t) => {
+  test('shows the delete request while the id is typed, deletes the plant, and lists the remaining plants', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(2) })
     await page.fillField('#delete', 'Id', '1')
     assert.match(await page.getText('#delete + .exchange .request'), /^curl -i -X DELETE 'http:\S+\/plants\/1' /)
@@ -52,7 +52,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(await page.getListedPlants(), createFernRows(2, 2))
   })
 
-  test('takes and sends all the digits of an id', async (t) => {
+  test('sends all digits of an id', async (t) => {
     const page = await openAsAda(t)
     for (const id of ['9223372036854775807', '-9223372036854775808', '9007199254740993']) {
       await page.createPlant(id, 'Fern')
@@ -67,7 +67,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('says an error in the words of the service, beside the field that it speaks of, until that is written in', async (t) => {
+  test('shows the error message of the service next to the invalid field until the field is edited', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1), maxBodyBytes: 100 })
     const rows = [
       ['create', 'Id', { Name: 'Fern', Id: '1' }, 'new-id: You already have a plant with this id. It was not changed.'],
@@ -88,7 +88,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.getText('#create .result'), '413 Payload Too Large: The body is larger than 100 bytes.')
   })
 
-  test('keeps a name as it is, and shows it', async (t) => {
+  test('sends and shows names unchanged', async (t) => {
     const names = [
       '<script>document.title = "taken"</script><img src=x onerror="document.title = 1">',
       'نخلة التمر',
@@ -99,7 +99,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     ]
     const page = await openAsAda(t)
     for (const [id, name] of names.entries()) await page.createPlant(String(id), name)
-    // What turns the direction of the last one would turn that of the text around it.
+    // Bidirectional control characters are escaped, because they would reverse the surrounding text.
     for (const part of ['request', 'response']) {
       const text = await page.getText(`#create + .exchange .${part}`)
       assert.match(text, /"name":"Fern \\u202enretsae\\u202c \\u2067x"/)
@@ -115,7 +115,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.page.title(), 'plant-store')
   })
 
-  test('folds a name of 60 kB, which stays unfolded when the list comes again', async (t) => {
+  test('collapses a name of 60 kB, and keeps it expanded when the list is reloaded', async (t) => {
     const page = await openAsAda(t)
     const name = '🌱'.repeat(15_000)
     await page.createPlant('1', name)
@@ -130,7 +130,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate(`document.querySelector('#plants details').open`), true)
   })
 
-  test('gives a curl line that creates the same in a shell', async (t) => {
+  test('shows a curl command that creates the same plant in a shell', async (t) => {
     const page = await openAsAda(t)
     const names = ["Fern 'of' $HOME `id` \\ \" !!", 'نخلة']
     for (const [index, id] of ['1', '9223372036854775807'].entries()) {
@@ -144,7 +144,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(await page.fetchPlants(`?after=${2n ** 63n - 2n}`), [{ name: names[1] }])
   })
 
-  test('copies the curl line, or selects it if there is no clipboard', async (t) => {
+  test('copies the curl command, or selects it if there is no clipboard', async (t) => {
     const page = await openAsAda(t)
     for (const name of ['clipboard-read', 'clipboard-write'] as const) {
       await page.page.browserContext().setPermission(page.url, { permission: { name }, state: 'granted' })
@@ -160,8 +160,8 @@ suite('the page', { skip: skipWithoutChromium }, () => {
   })
 })
 
-suite('the list of the page', { skip: skipWithoutChromium }, () => {
-  test('goes from page to page by the links of the service, and back, and stays on its page at a delete', async (t) => {
+suite('the list in the web UI', { skip: skipWithoutChromium }, () => {
+  test('follows Link headers to the next page, goes back, and stays on its page after a delete', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(25) })
     assert.deepEqual(await page.getListedPlants(), createFernRows(1, 10))
     assert.match(
@@ -179,7 +179,7 @@ suite('the list of the page', { skip: skipWithoutChromium }, () => {
     await page.clickButton('#list', 'Next')
     await page.waitForText('#list .result', /^Page 3: 5 plants\. The list ends here\.$/)
     assert.deepEqual(await page.getListedPlants(), createFernRows(21, 25))
-    // A button that leads no further keeps the focus.
+    // The Next button keeps the focus when there is no next page.
     assert.equal(await page.evaluate('document.activeElement.id + document.activeElement.ariaDisabled'), 'nexttrue')
     await page.page.keyboard.press('Enter')
     assert.deepEqual(await page.getListedPlants(), createFernRows(21, 25))
@@ -192,7 +192,7 @@ suite('the list of the page', { skip: skipWithoutChromium }, () => {
     await page.waitForText('#list .result', /^Page 2: 10 plants\. More follow\.$/)
   })
 
-  test('deletes from a row after a second press, goes on at the next row, and says so there', async (t) => {
+  test('deletes a row after a confirmation, moves the focus to the next row, and announces the deletion', async (t) => {
     const store = memoryStore()
     const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n]
     for (const id of ids) void store.create('ada', { id, name: `{"id":${id}` })
@@ -220,7 +220,7 @@ suite('the list of the page', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(page.consoleMessages, [])
   })
 
-  test('of 100,000 plants has as many as chosen from the id on that was typed, and takes no more of the browser', async (t) => {
+  test('shows the chosen number of plants after an id, and renders only these of 100,000 plants', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(100_000) })
     for (const [limit, after, result, first, last] of [
       ['25', '100', /^Page 1: 25 plants\. More follow\.$/, 101, 125],
@@ -236,7 +236,7 @@ suite('the list of the page', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('works under any path that a proxy puts before a service that allows fewer plants', async (t) => {
+  test('works behind a proxy with a path prefix, and with a lower maxLimit', async (t) => {
     const listener = createWebUiListener({ store: createStoreWithFerns(6), maxLimit: 5 })
     const url = await serveListener(t, (request, response) => {
       request.url = request.url!.replace(/^\/garden/, '')

@@ -13,7 +13,7 @@ import { TOKEN } from '../../../support/program/program.ts'
 
 const SCHEMES = ['light', 'dark'] as const
 
-/** Device pixels in one of CSS make the zoom: at 200 % a window of 1,280 pixels is 640 wide, at a factor of 2. */
+/** `deviceScaleFactor` simulates zoom: at 200%, a window of 1,280 pixels has a width of 640 CSS pixels and a factor of 2. */
 const VIEWPORTS = [
   { width: 320, deviceScaleFactor: 1 },
   { width: 320, deviceScaleFactor: 4 },
@@ -23,7 +23,7 @@ const VIEWPORTS = [
   { width: 2000, deviceScaleFactor: 1 },
 ]
 
-/** Has in view all that the page can have: long texts, errors, tags, several pages. */
+/** Fills the web UI with everything that it can show: long texts, errors, tags, several list pages. */
 async function fillPage(page: WebUiPage): Promise<void> {
   await page.fillField('#token-form', 'Token', TOKEN)
   await page.clickButton('#token-form', 'Use token')
@@ -36,7 +36,7 @@ async function fillPage(page: WebUiPage): Promise<void> {
   await page.page.click('#plants summary')
 }
 
-/** Returns a picture of an element and the space around it, without focus and mouse pointer unless they stay. */
+/** Takes a screenshot of an element and its surroundings, without the mouse pointer, and by default without focus. */
 async function takeScreenshot({ page }: WebUiPage, selector: string, blursFocus = true): Promise<string> {
   if (blursFocus) await page.evaluate('document.activeElement.blur()')
   await page.mouse.move(0, 0)
@@ -58,8 +58,8 @@ async function assertAccessible({ page }: WebUiPage, what: string): Promise<void
   )
 }
 
-suite('the page', { skip: skipWithoutChromium }, () => {
-  test('passes axe in both schemes, needs no horizontal scroll bar, and says what it shows', async (t) => {
+suite('the web UI', { skip: skipWithoutChromium }, () => {
+  test('passes axe in both color schemes, never scrolls horizontally, and announces its state', async (t) => {
     const store = memoryStore()
     const long = 'Donaudampfschiffahrtsgesellschaft'.repeat(5)
     for (const [index, name] of ['Monstera deliciosa', 'x'.repeat(60_000), '', 'نخلة التمر', long].entries()) {
@@ -91,7 +91,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
         await assertAccessible(page, `${value}, ${width} px, ${deviceScaleFactor}`)
       }
     }
-    // Otherwise the ring around what has the focus would be cut.
+    // With another overflow, the focus ring would be clipped.
     assert.equal(await page.evaluate(`getComputedStyle(document.querySelector('#plants li')).overflow`), 'visible')
 
     const live = await page.evaluate<string[]>(
@@ -113,7 +113,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.match(String(described), /^Yours to choose: .* id must be a whole number/)
   })
 
-  test('is used by keyboard alone, in the order of the page', async (t) => {
+  test('can be used with the keyboard alone, in visual order', async (t) => {
     const page = await openPage(t)
     const { keyboard } = page.page
     const stops: string[] = []
@@ -122,7 +122,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
         await keyboard.press('Tab')
         stop = await page.evaluate('document.activeElement.id || document.activeElement.innerText')
       }
-      // It shows where the focus is.
+      // The focused element has a visible outline.
       assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid')
     }
     await tabTo('token')
@@ -143,7 +143,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate('document.activeElement.innerText'), 'Keep')
     await tabTo('Delete for good')
     await keyboard.press('Enter')
-    // The row goes at the response to the delete; the list that is asked for then comes later.
+    // The row disappears with the response to the delete, before the list is loaded again.
     await page.waitForText('#list .result', /^Deleted\. Page 1: 0 plants/)
     assert.equal(await page.evaluate('document.activeElement.innerText'), 'List')
     await tabTo('delete-id')
@@ -155,7 +155,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     )
   })
 
-  test('is heard: places that speak are there from the start, and each button, text and field has its name', async (t) => {
+  test('has its live regions from the start, and accessible names for all buttons, texts and fields', async (t) => {
     const { page } = await openPage(t)
     const nodes: SerializedAXNode[] = []
     const walk = (node: SerializedAXNode): void => {
@@ -178,7 +178,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(required, ['Token', 'Id', 'Name', 'Id'])
   })
 
-  test('shows each state in forced colors, which replace its own: disabled, busy, wrong, in focus', async (t) => {
+  test('shows the states disabled, busy, invalid and focused with forced colors', async (t) => {
     const page = await openPage(t, { store: createStoreWithFerns(11) }, `#token=${TOKEN}`)
     const session = await page.page.createCDPSession()
     await session.send('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }] })
@@ -203,6 +203,6 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     const right = await takeScreenshot(page, id)
     await page.submit('delete')
     assert.deepEqual(await page.getInvalidFieldIds(), ['delete-id'])
-    assert.notEqual(await takeScreenshot(page, id), right, 'wrong')
+    assert.notEqual(await takeScreenshot(page, id), right, 'invalid')
   })
 })

@@ -11,7 +11,7 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-/** The path of each document, its media type, and its text. */
+/** The path of each file, its media type, and its text. */
 const DOCUMENTS = [
   ['/', 'text/html; charset=utf-8', HTML.replace('{{version}}', '1.0.0').replace('{{store}}', 'memory')],
   ['/page.js', 'text/javascript; charset=utf-8', SCRIPT],
@@ -19,7 +19,7 @@ const DOCUMENTS = [
 ] as const
 
 for (const [path, type, whole] of DOCUMENTS) {
-  test(`${path} has a strict policy, and is not sent to a client that has it`, async (t) => {
+  test(`${path} has a strict Content-Security-Policy, and a 304 for clients that have it cached`, async (t) => {
     const server = await serve(t, createWebUiListener())
     const cached = {
       'content-security-policy': CONTENT_SECURITY_POLICY,
@@ -41,18 +41,18 @@ for (const [path, type, whole] of DOCUMENTS) {
   })
 }
 
-test('the files are not found by their names, nor by other spellings', async (t) => {
+test('the web UI files are not served at other paths', async (t) => {
   const server = await serve(t, createWebUiListener())
   const paths = ['//', '/page.html', '/page.js/', '/Page.js', '/page', '/index.html', '/.']
   const statuses = paths.map(async (path) => (await sendRequest(server, { method: 'GET', path, fields: [] })).status)
   assert.deepEqual(new Set(await Promise.all(statuses)), new Set([404]))
 })
 
-test('is small', () => {
+test('the web UI has less than 25 kB', () => {
   const bytes = DOCUMENTS.reduce((sum, [, , text]) => sum + Buffer.byteLength(text), 0)
   assert.ok(bytes < 25_000, `${bytes} bytes`)
 })
 
-test('has the types of the interface description', async () => {
+test('the types of the web UI match the OpenAPI description', async () => {
   assert.equal(readFileSync(WEB_UI_TYPES_PATH, 'utf8'), await generateWebUiTypes(), 'run npm run web-ui-types')
 })

@@ -11,8 +11,8 @@ import {
 import { captureLog } from '../../../support/program/capture-log.ts'
 import { startProgram } from '../../../support/program/program.ts'
 
-suite('under the hands of a person, the page', { skip: skipWithoutChromium }, () => {
-  test('sends a form once while it waits, by mouse, key or whatever presses its button, and at a second click', async (t) => {
+suite('the web UI', { skip: skipWithoutChromium }, () => {
+  test('sends a form only once while a request is pending, whether by mouse, keyboard, script or double click', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     for (const form of ['list', 'create', 'delete'] as const) {
       const before = page.countRequests(REQUEST_PREFIXES[form])
@@ -24,7 +24,7 @@ suite('under the hands of a person, the page', { skip: skipWithoutChromium }, ()
       await page.evaluate(`document.querySelector('#${form}').requestSubmit()`)
       release()
       await page.waitForText(`#${form} .result`, /Created|Deleted|Page 1/)
-      // This click comes after the response, which has emptied the form.
+      // The second click of a double click can arrive after the response, which has cleared the form.
       if (form !== 'list') await page.submit(form)
       assert.match(await page.getText(`#${form} .result`), /Created|Deleted|Page 1/)
       assert.deepEqual(
@@ -34,7 +34,7 @@ suite('under the hands of a person, the page', { skip: skipWithoutChromium }, ()
     }
   })
 
-  test('does not send an id that is none, nor what is required and empty', async (t) => {
+  test('does not send an invalid id or empty required fields', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const { length } = page.requests
     for (const [form, label, field] of [
@@ -58,7 +58,7 @@ suite('under the hands of a person, the page', { skip: skipWithoutChromium }, ()
     )
   })
 
-  test('takes what is not of the service for no response, and shows it', async (t) => {
+  test('shows responses that are not from plant-store as errors', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     for (const [form, status, type, body] of [
       ['create', 200, 'text/html', '<h1>Log in first</h1>'],
@@ -86,7 +86,7 @@ suite('under the hands of a person, the page', { skip: skipWithoutChromium }, ()
     }
   })
 
-  test('keeps what is typed while a create is under way, the request in view, and its error apart', async (t) => {
+  test('keeps what is typed during a create, without changing the shown request or mixing up its error', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     for (const [id, result] of [
       ['42', /^Created/],
@@ -106,7 +106,7 @@ suite('under the hands of a person, the page', { skip: skipWithoutChromium }, ()
     }
   })
 
-  test('goes to the next page, also if a create ends in between', async (t) => {
+  test('goes to the next page even if a create finishes in between', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const createNow = page.blockRequests('POST')
     await page.fillAndSubmit('create')
@@ -119,8 +119,8 @@ suite('under the hands of a person, the page', { skip: skipWithoutChromium }, ()
   })
 })
 
-suite('while the service is away the page', { skip: skipWithoutChromium }, () => {
-  test('says so, and goes on when it is back', async (t) => {
+suite('while the service is unavailable, the web UI', { skip: skipWithoutChromium }, () => {
+  test('shows that, and continues when the service is back', async (t) => {
     const program = await startProgram(t)
     const page = await openAsAda(t, program.url)
     await page.waitForText('#service', /^ready$/)
@@ -139,7 +139,7 @@ suite('while the service is away the page', { skip: skipWithoutChromium }, () =>
     await page.waitForText('#plants', /Fern/)
   })
 
-  test('says that the store is, if it is only that', async (t) => {
+  test('shows that only the store is unavailable', async (t) => {
     captureLog(t)
     let isAway = true
     const ping = (): void => {
@@ -152,23 +152,26 @@ suite('while the service is away the page', { skip: skipWithoutChromium }, () =>
   })
 
   for (const isForgotten of [false, true]) {
-    test(`asks again for a list that failed, ${isForgotten ? 'but not once its token is forgotten' : 'by itself'}`, async (t) => {
-      const page = await openAsAda(t, { store: createStoreWithFerns(21) })
-      const stop = page.respondWith('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
-      await page.fillAndSubmit('list')
-      await page.waitForText('#list .result', /^503 Service Unavailable: Away\.$/)
-      stop()
-      if (isForgotten) await page.clickButton('#token-form', 'Forget')
-      const lists = page.countRequests('GET /plants')
-      if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
-      else await page.waitForText('#list .result', /^Page 1/)
-      await page.page.waitForNetworkIdle({ idleTime: 100 })
-      assert.equal(await page.getText('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
-      assert.equal(page.countRequests('GET /plants') - lists, isForgotten ? 0 : 1)
-    })
+    test(
+      isForgotten ? 'does not retry a failed list after its token is forgotten' : 'retries a failed list automatically',
+      async (t) => {
+        const page = await openAsAda(t, { store: createStoreWithFerns(21) })
+        const stop = page.respondWith('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
+        await page.fillAndSubmit('list')
+        await page.waitForText('#list .result', /^503 Service Unavailable: Away\.$/)
+        stop()
+        if (isForgotten) await page.clickButton('#token-form', 'Forget')
+        const lists = page.countRequests('GET /plants')
+        if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
+        else await page.waitForText('#list .result', /^Page 1/)
+        await page.page.waitForNetworkIdle({ idleTime: 100 })
+        assert.equal(await page.getText('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
+        assert.equal(page.countRequests('GET /plants') - lists, isForgotten ? 0 : 1)
+      },
+    )
   }
 
-  test('takes a response that is cut for none', async (t) => {
+  test('treats a truncated response as a failure', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     page.intercept('GET /plants', (response) => {
       response.write('[{"name":"Fern"')

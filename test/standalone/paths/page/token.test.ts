@@ -14,13 +14,13 @@ import { startProgram, TOKEN } from '../../../support/program/program.ts'
 const NOTICE = 'Using the token from the link'
 const NO_TOKEN_MESSAGE = 'Enter a token first: then its plants stand here.'
 
-/** Returns what the page shows about the origin of its token. */
+/** Returns the notice about the origin of the token, or an empty string. */
 async function findNotice(page: WebUiPage): Promise<string> {
   return (await page.getText('body')).includes(NOTICE) ? NOTICE : ''
 }
 
-suite('the token', { skip: skipWithoutChromium }, () => {
-  test('of a link that somebody else made is announced until a plant is created with it (login CSRF)', async (t) => {
+suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
+  test('is marked as coming from a link until a plant is created with it (login CSRF)', async (t) => {
     const page = await openAsAda(t)
     assert.equal(await findNotice(page), NOTICE)
     await page.submit('list')
@@ -33,14 +33,14 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.equal(await findNotice(page), '')
   })
 
-  test('of a link that somebody else made is announced until a plant is deleted with it (login CSRF)', async (t) => {
+  test('is marked as coming from a link until a plant is deleted with it (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(2) })
     await page.fillAndSubmit('delete')
     await page.waitForText('#delete .result', /^Deleted/)
     assert.equal(await findNotice(page), '')
   })
 
-  test('of a link that somebody else made is forgotten by the button next to its announcement (login CSRF)', async (t) => {
+  test('from a link is removed by the Forget button next to its notice (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(2) })
     await page.clickButton('#token-form', 'Forget')
     assert.deepEqual([await findNotice(page), await page.getText('#access')], ['', 'none yet'])
@@ -52,7 +52,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.equal(await findNotice(page), '', 'the user typed this one')
   })
 
-  test('of a link that is opened in the same tab is used without a question only if none is in use (login CSRF)', async (t) => {
+  test('is replaced by the token of a link in the same tab only after a confirmation (login CSRF)', async (t) => {
     const page = await openPage(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
     const questions: string[] = []
     let answer: 'accept' | 'dismiss' = 'dismiss'
@@ -83,7 +83,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
   })
 
   for (const text of ['', '%20', 'a%20b', '%zz', '%2541', 'ad%C3%A9', `${TOKEN}&a=b`, `${TOKEN}#token=${TOKEN}`]) {
-    test(`of a link with a malformed token, "${text}", is refused by the page, which says that it came from the link (login CSRF)`, async (t) => {
+    test(`from a link is rejected with an error about the link if it is malformed: "${text}" (login CSRF)`, async (t) => {
       const page = await openPage(t, {}, `#token=${text}`)
       await page.waitForText('#token-error', /^The token from the link is malformed: a token has letters, digits and /)
       assert.deepEqual([await page.getText('#access'), await findNotice(page)], ['none yet', ''])
@@ -92,7 +92,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     })
   }
 
-  test('of a link is not in the address, nor in the history of the tab, after going away and back (exposure of credentials)', async (t) => {
+  test('from a link is not in the address or in the tab history after navigating away and back (exposure of credentials)', async (t) => {
     const page = await openAsAda(t)
     await page.page.goto(`${page.url}/openapi.json`)
     await page.page.goBack()
@@ -100,12 +100,12 @@ suite('the token', { skip: skipWithoutChromium }, () => {
       `${page.url}/`,
       `${page.url}/openapi.json`,
     ])
-    // A page that the browser has kept for going back still announces its token; a page that it loads has none.
+    // If the browser restores the page from its back/forward cache, the token is still there. Otherwise there is none.
     const shown = [await page.getText('#access'), await findNotice(page)]
     assert.ok([`may read; not seen to write yet,${NOTICE}`, 'none yet,'].includes(shown.join()), shown.join())
   })
 
-  test('is not replaced by a page of another origin that opened this one', async (t) => {
+  test('cannot be replaced by a page of another origin that has opened the web UI', async (t) => {
     const opener = await openPage(t, serveBlankPage)
     const url = await serveListener(t)
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
@@ -113,7 +113,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     await opener.page.waitForFunction('opened.closed', { timeout: 300_000 })
   })
 
-  test('stays nowhere but in memory, whatever is done with it, and is gone from the address', async (t) => {
+  test('is kept in memory only, and removed from the address', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
     const page = await openAsAda(t, program.url)
     assert.equal(page.page.url(), `${page.url}/`)
@@ -144,7 +144,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.ok(!program.stderr.lines.join('\n').includes(TOKEN))
   })
 
-  test('is asked for if there is none, which is no refusal', async (t) => {
+  test('is requested if it is missing, without being shown as rejected', async (t) => {
     const page = await openPage(t)
     assert.equal(await page.getText('#none'), NO_TOKEN_MESSAGE)
     assert.equal(await page.getText('#access'), 'none yet')
@@ -157,18 +157,18 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.getText('#access'), 'none yet')
   })
 
-  test('is taken out of its field, and kept at a second press', async (t) => {
+  test('is removed from its field, and kept when Enter is pressed again', async (t) => {
     const page = await openPage(t)
     await page.fillField('#token-form', 'Token', ` Bearer ${TOKEN} `)
     await page.page.keyboard.press('Enter')
-    // The list takes back what is said of a token.
+    // A list response clears the error message of the token.
     await page.waitForText('#none', /No plants yet/)
     await page.page.keyboard.press('Enter')
     assert.equal(await page.getText('#token-error'), '')
     assert.equal(await page.evaluate(`document.activeElement.id + document.activeElement.value`), 'token')
   })
 
-  test('is refused by the page itself if no header could carry it', async (t) => {
+  test('is rejected without a request if it contains invalid characters', async (t) => {
     const page = await openPage(t)
     for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
       await page.fillField('#token-form', 'Token', typed)
@@ -179,7 +179,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('that is refused shows no plants, until it is accepted again', async (t) => {
+  test('hides the plants while it is rejected, until it is accepted again', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const stop = page.respondWith('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
     await page.fillAndSubmit('list')
@@ -192,7 +192,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
     assert.deepEqual([await page.getText('#token-error'), await page.getInvalidFieldIds()], ['', []])
   })
 
-  test('is said to do what it was seen to do, with no request for that', async (t) => {
+  test('is shown with the access that responses have revealed, without additional requests', async (t) => {
     const page = await openAsAda(t, {
       store: createStoreWithFerns(21),
       tokens: { [TOKEN]: { owner: 'ada', access: 'read' } },
@@ -208,7 +208,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
   })
 
   for (const isPending of [false, true]) {
-    test(`takes all with it if it is forgotten, ${isPending ? 'a create that is under way' : 'what it created'} too`, async (t) => {
+    test(`is forgotten together with all its data, including ${isPending ? 'a pending create' : 'a created plant'}`, async (t) => {
       const page = await openAsAda(t, { store: createStoreWithFerns(21) })
       const release = page.blockRequests(isPending ? 'POST' : 'none')
       await page.fillAndSubmit('create')
@@ -219,7 +219,7 @@ suite('the token', { skip: skipWithoutChromium }, () => {
       await page.clickButton('#token-form', 'Forget')
       release()
       await page.page.waitForNetworkIdle({ idleTime: 100 })
-      // The port in the curl lines may have a 42 too.
+      // The port in the curl commands can contain 42 too.
       assert.doesNotMatch((await page.getText('main')).replaceAll(page.url, ''), /Moss|Fern|42/)
       assert.deepEqual([await page.getText('#access'), await page.getText('#none')], ['none yet', NO_TOKEN_MESSAGE])
       assert.deepEqual([page.countRequests('GET /plants'), await page.getInvalidFieldIds()], [lists, []])

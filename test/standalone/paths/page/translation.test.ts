@@ -9,7 +9,7 @@ import {
 } from '../../../support/page/web-ui-page.ts'
 import { translate, translatePage } from '../../../support/page/translate.ts'
 
-/** Opens the page with a clipboard and a translator that ignores `translate="no"`. */
+/** Opens the web UI with a clipboard and a translator that ignores `translate="no"`. */
 async function openFullyTranslated(t: TestContext): Promise<WebUiPage> {
   const page = await openAsAda(t, { store: createStoreWithFerns(21) })
   for (const name of ['clipboard-read', 'clipboard-write'] as const) {
@@ -19,9 +19,9 @@ async function openFullyTranslated(t: TestContext): Promise<WebUiPage> {
   return page
 }
 
-suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, () => {
+suite('a browser translator that replaces text nodes', { skip: skipWithoutChromium }, () => {
   for (const limit of ['10', '25', '100']) {
-    test(`doesn't turn the limit ${limit} of an option without a value into limit=${translate(limit)}`, async (t) => {
+    test(`doesn't change limit=${limit} to limit=${translate(limit)} in requests`, async (t) => {
       const page = await openFullyTranslated(t)
       await page.page.select('#list-limit', limit)
       await page.clickButton('#list', translate('List'))
@@ -30,7 +30,7 @@ suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, ()
     })
   }
 
-  test("doesn't get into a curl command that is copied, before and after its request", async (t) => {
+  test("doesn't change the copied curl command, before and after its request", async (t) => {
     const page = await openFullyTranslated(t)
     await page.fillField('#delete', translate('Id'), '2')
     for (const isSent of [false, true]) {
@@ -46,7 +46,7 @@ suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, ()
     }
   })
 
-  test("doesn't get into a curl command that is selected because the page has no clipboard", async (t) => {
+  test("doesn't change the curl command that is selected if there is no clipboard", async (t) => {
     const page = await openAsAda(t)
     const curl = await page.getText('#list + .exchange .request')
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
@@ -56,7 +56,7 @@ suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, ()
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 
-  test('leaves ids, names, tags, requests and responses as they are', async (t) => {
+  test("doesn't change ids, names, tags, requests and responses", async (t) => {
     const store = memoryStore()
     void store.create('ada', { id: 7n, name: 'Fern 7', tag: 'hardy 7' })
     void store.create('ada', { id: 8n, name: `Long ${'x'.repeat(200)}`, tag: 'hardy 8' })
@@ -80,7 +80,7 @@ suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, ()
     await page.waitForText('#list .result', /\u20689007199254740993\u2069/)
   })
 
-  test("doesn't stop any action of the page, and doesn't change what it sends", async (t) => {
+  test("doesn't break any action of the web UI, or change its requests", async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     await translatePage(page.page)
     await page.clickButton('#create', translate('Create'))
@@ -114,27 +114,31 @@ suite('a translator that replaces text nodes', { skip: skipWithoutChromium }, ()
     assert.deepEqual(await page.getListedPlants(), [])
   })
 
-  test("isn't made to translate unchanged text again, which a screen reader would repeat", async (t) => {
+  test("isn't triggered by unchanged text, which a screen reader would repeat", async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1) })
     await page.waitForText('#service', /^ready$/)
     await translatePage(page.page)
     await page.evaluate(`globalThis.translated = Array.from(document.querySelectorAll('font'))`)
-    // The page draws its state at each character.
+    // The web UI renders its state after each character.
     await page.fillField('#delete', translate('Id'), '42')
     assert.equal(await page.evaluate(`translated.filter((font) => !font.isConnected).length`), 0)
   })
 })
 
-test('an extension that adds elements in and after forms stops no action', { skip: skipWithoutChromium }, async (t) => {
-  const page = await openAsAda(t)
-  for (const form of ['create', 'list', 'token-form']) {
-    await page.evaluate(`(() => {
+test(
+  'browser extensions that add elements inside and after forms do not break the web UI',
+  { skip: skipWithoutChromium },
+  async (t) => {
+    const page = await openAsAda(t)
+    for (const form of ['create', 'list', 'token-form']) {
+      await page.evaluate(`(() => {
       const form = document.querySelector('#${form}')
       form.prepend(Object.assign(document.createElement('input'), { value: 'x' }))
       form.after(document.createElement('div'))
     })()`)
-  }
-  await page.createPlant('1', 'Fern')
-  assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])
-  assert.match(await page.getText('#create ~ .exchange .status'), /^200 OK/)
-})
+    }
+    await page.createPlant('1', 'Fern')
+    assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])
+    assert.match(await page.getText('#create ~ .exchange .status'), /^200 OK/)
+  },
+)

@@ -134,7 +134,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
   })
 
   test('gives a partition to a new server under load, and loses nothing', async (t) => {
-    const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = findSqlBlocks('Add a server')
+    const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = findSqlBlocks('Adding a server')
     const added = await startNode(t)
     const options = `OPTIONS (host '127.0.0.1', port '${added.port}', dbname 'postgres')`
     await front.query(`CREATE SERVER plants_2 FOREIGN DATA WRAPPER postgres_fdw ${options};

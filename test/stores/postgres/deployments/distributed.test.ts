@@ -11,8 +11,8 @@ const pool = (await openDatabase({ after })).openPool()
 await pool.query(schema)
 await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'fern', NULL), ('bob', 1, 'moss', 'green')`)
 const [PARTITIONS_SQL = ''] = findSqlBlocks('Partitions on one server')
-const [MIGRATION_SQL = ''] = findSqlBlocks('An existing table')
-await pool.query(MIGRATION_SQL.replace('-- here the new table', () => PARTITIONS_SQL))
+const [MIGRATION_SQL = ''] = findSqlBlocks('Partitioning an existing table')
+await pool.query(MIGRATION_SQL.replace('-- Create the new table here.', () => PARTITIONS_SQL))
 
 test('takes over what a plain table had', async () => {
   const { rows } = await pool.query('SELECT * FROM plant_store_plants ORDER BY owner')
