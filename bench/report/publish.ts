@@ -32,8 +32,8 @@ const MAX_METRICS_MICROSECONDS = 0.5
 
 /** The rows in the README, whose readers don't know the names of the contestants. */
 const ROW_TITLES = {
-  floor: '`node:http`, sending fixed bytes',
-  native: 'hand-written, without validation',
+  floor: '`node:http` server, fixed response',
+  native: 'hand-written service, no validation',
   'fastify-bearer': 'Fastify with `@fastify/bearer-auth`',
   'plant-store': 'plant-store on `node:http`',
   program: 'plant-store, standalone server',
