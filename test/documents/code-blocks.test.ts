@@ -15,6 +15,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Debug a test': 'test/documents/readme.test.ts',
   'README.md, Quick start': 'test/documents/readme.test.ts',
   'README.md, Run it in production': 'test/documents/readme.test.ts',
+  'README.md, systemd, ini': 'test/documents/readme.test.ts',
   'docs/clients.md': 'test/documents/clients.test.ts',
   'docs/authentication.md, Express, ts': 'test/package/authentication.test.ts',
   'docs/authentication.md, JSON Web Tokens, ts': 'test/package/authentication.test.ts',
@@ -47,6 +48,8 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Architecture': 'a diagram',
   'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
   'README.md, Install': 'the tests install the package from another path',
+  'README.md, Docker': 'needs Docker; test/documents/dockerfile.test.ts runs the instructions of the Dockerfile',
+  'README.md, systemd, sh': 'needs root and systemd',
   'docs/postgres-high-availability.md, High availability, sql':
     'the cluster of the tests makes its role in another way',
   'docs/sqlite.md, File permissions': 'an error message, which test/stores/sqlite/open-file.test.ts tests',

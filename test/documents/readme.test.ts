@@ -12,7 +12,7 @@ import { formatHelp } from '../../src/standalone/settings/settings.ts'
 import { schemeOf, STORE_SCHEMES } from '../../src/stores/open-store.ts'
 import { schema } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
-import { openSqlite, skipWithoutSqlite as needsSqlite } from '../support/database/sqlite-file.ts'
+import { openSqlite, skipWithoutSqlite } from '../support/database/sqlite-file.ts'
 import { startChild } from '../support/child-process.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { findFreePort } from '../support/wire/find-free-port.ts'
@@ -63,13 +63,10 @@ test('the curl commands in the README print what it shows', { skip: skipWithoutC
   assert.equal(output, getCode('README.md', 'text'))
 })
 
-/** How the README starts the standalone server, in a container and with systemd. */
-const PRODUCTION = 'Run it in production'
-
-test('the commands in the README create a token and start the server', { skip: needsSqlite }, async (t) => {
+test('the commands in the README create a token and start the server', { skip: skipWithoutSqlite }, async (t) => {
   const cwd = createTempDirectory(t)
   cpSync(join((await packPackage()).folder, 'node_modules/plant-store/dist'), join(cwd, 'dist'), { recursive: true })
-  const [, createToken, start] = getCode('README.md', 'sh', PRODUCTION).split('\n')
+  const [, createToken, start] = getCode('README.md', 'sh', 'Run it in production').split('\n')
   await runScript(createToken!, cwd)
   const tokensPath = join(cwd, 'tokens')
   assert.equal(statSync(tokensPath).mode & 0o777, 0o600)
@@ -85,7 +82,7 @@ test('the commands in the README create a token and start the server', { skip: n
 test('systemd accepts the unit in the README', { skip: skipWithoutCommand('systemd-analyze') }, (t) => {
   const path = join(createTempDirectory(t), 'plant-store.service')
   // The command must exist.
-  writeFileSync(path, getCode('README.md', 'ini', PRODUCTION).replace('/usr/bin/node', process.execPath))
+  writeFileSync(path, getCode('README.md', 'ini').replace('/usr/bin/node', process.execPath))
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' })
   assert.doesNotMatch(stderr, /plant-store/)
   assert.equal(status, 0)
@@ -125,23 +122,25 @@ test('docs/errors.md lists every error code, and what to do about it', () => {
 test('docs/configuration.md lists the same settings and defaults as --help', () => {
   const [, settings] = /^## Settings$(.*?)^### /ms.exec(readDocument('docs/configuration.md').text)!
   const listed = settings!.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)
-  const told = formatHelp().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)
-  const [entries, expected] = [listed, told].map((rows) => Array.from(rows, ([, name, preset]) => [name, preset]))
+  const printed = formatHelp().matchAll(/^ {2}([A-Z_]+)(?:=(.*))?$/gm)
+  const [entries, expected] = [listed, printed].map((rows) =>
+    Array.from(rows, ([, name, defaultValue]) => [name, defaultValue]),
+  )
   assert.deepEqual(entries, expected)
 })
 
 suite('documents and doc comments have the actual defaults', () => {
-  const places: readonly [document: string, source: string, presets: object][] = [
+  const places: readonly [document: string, source: string, defaults: object][] = [
     ['docs/embedding.md', 'src/http-server/limits.ts', DEFAULT_LIMITS],
     ['README.md', 'src/options.ts', DEFAULT_OPTIONS],
   ]
-  for (const [document, source, presets] of places) {
+  for (const [document, source, defaults] of places) {
     const [{ text }, comments] = [readDocument(document), readFileSync(source, 'utf8')]
-    for (const [name, preset] of Object.entries(presets) as [string, number][]) {
-      const digits = preset.toLocaleString('en')
-      const row = `| \`${name}\` | ${preset === Infinity ? 'none' : digits} |`
+    for (const [name, value] of Object.entries(defaults) as [string, number][]) {
+      const digits = value.toLocaleString('en')
+      const row = `| \`${name}\` | ${value === Infinity ? 'none' : digits} |`
       test(`${document}: ${row}`, () => assert.ok(text.includes(`\n${row}`)))
-      const comment = `@default ${preset === Infinity ? preset : digits.replaceAll(',', '_')}`
+      const comment = `@default ${value === Infinity ? value : digits.replaceAll(',', '_')}`
       test(`${source}: ${comment}`, () => assert.match(comments, RegExp(`${comment}\\s+\\*/\n  readonly ${name}\\?:`)))
     }
   }
@@ -180,7 +179,7 @@ test('docs/postgres.md shows the schema', () => {
   assert.equal(getCode('docs/postgres.md', 'sql'), `${schema}\n`)
 })
 
-test('docs/sqlite.md shows the schema', { skip: needsSqlite }, (t) => {
+test('docs/sqlite.md shows the schema', { skip: skipWithoutSqlite }, (t) => {
   const database = openSqlite(t, ':memory:')
   sqliteStore(database)
   const rows = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()
