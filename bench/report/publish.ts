@@ -30,13 +30,13 @@ const MAX_RATIO_TO_FASTIFY = 1.03
 const MAX_RATIO_OF_PROGRAM = 1.05
 const MAX_METRICS_MICROSECONDS = 0.5
 
-/** The rows of the README, in words for people. */
+/** The rows in the README, whose readers don't know the names of the contestants. */
 const ROW_TITLES = {
-  floor: 'a listener that sends constant bytes',
-  native: 'the same service by hand, without the checks',
-  'fastify-bearer': 'Fastify with its bearer plugin',
-  'plant-store': 'plant-store',
-  program: 'the program',
+  floor: '`node:http` server, fixed response',
+  native: 'hand-written service, no validation',
+  'fastify-bearer': 'Fastify with `@fastify/bearer-auth`',
+  'plant-store': 'plant-store on `node:http`',
+  program: 'plant-store, standalone server',
 }
 
 const WIRES: readonly Wire[] = ['socket', 'memory']
@@ -145,7 +145,7 @@ function formatSection(run: BenchRun): string {
 const socketRun = runs.find(({ wire }) => wire === 'socket')!
 replaceMetrics(
   '../../README.md',
-  `CPU time of a request on Node ${socketRun.node.slice(1)}, in µs:\n\n${formatCpuTable(socketRun, ROW_TITLES)}`,
+  `CPU time per request in microseconds, on Node ${socketRun.node.slice(1)}; lower is better:\n\n${formatCpuTable(socketRun, ROW_TITLES)}`,
 )
 replaceMetrics('../README.md', runs.map(formatSection).join('\n\n'))
 writeFileSync(

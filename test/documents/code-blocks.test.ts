@@ -11,11 +11,13 @@ const root = new URL('../../', import.meta.url)
  * run by readme.test.ts, or frameworks.test.ts.
  */
 const RUN_BY: Readonly<Record<string, string>> = {
-  'CONTRIBUTING.md, Set up': '.ci/run',
-  'CONTRIBUTING.md, Debug one case': 'test/documents/readme.test.ts',
-  'README.md, Try it': '.ci/run',
-  'README.md, Use it, console': 'test/documents/readme.test.ts',
+  'CONTRIBUTING.md, Setup': '.ci/run',
+  'CONTRIBUTING.md, Debug a test': 'test/documents/readme.test.ts',
+  'README.md, Quick start': 'test/documents/readme.test.ts',
+  'README.md, Run it in production': 'test/documents/readme.test.ts',
+  'README.md, systemd, ini': 'test/documents/readme.test.ts',
   'docs/clients.md': 'test/documents/clients.test.ts',
+  'docs/authentication.md, Express, ts': 'test/package/authentication.test.ts',
   'docs/authentication.md, JSON Web Tokens, ts': 'test/package/authentication.test.ts',
   'docs/deployment.md, systemd': 'test/documents/deployment.test.ts',
   'docs/deployment.md, Docker': 'test/documents/dockerfile.test.ts',
@@ -43,10 +45,12 @@ const RUN_BY: Readonly<Record<string, string>> = {
 
 /** What no test runs, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  'CONTRIBUTING.md, See whether the tests notice': 'it takes minutes',
-  'CONTRIBUTING.md, Find your way': 'a picture',
+  'CONTRIBUTING.md, Mutation testing': 'it takes minutes',
+  'CONTRIBUTING.md, Architecture': 'a diagram',
   'CONTRIBUTING.md, Release': 'it takes a maintainer of the package',
-  'README.md, Mount it, sh': 'the tests install the packed file, not what the registry has',
+  'README.md, Install': 'the tests install the package from another path',
+  'README.md, Docker': 'needs Docker; test/documents/dockerfile.test.ts runs the instructions of the Dockerfile',
+  'README.md, systemd, sh': 'needs root and systemd',
   'docs/postgres-high-availability.md, Automatic failover, sql':
     'the cluster of the tests makes its role in another way',
   'docs/sqlite.md, File permissions': 'an error message, which test/stores/sqlite/open-file.test.ts tests',

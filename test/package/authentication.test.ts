@@ -48,6 +48,18 @@ test('a token holds from when it is issued until it is revoked', async (t) => {
   assert.deepEqual(omitContentLength(await sendToPort(port, get('a-long-random-token'))), EMPTY_LIST)
 })
 
+test('the Express example uses the id and role of request.user', async (t) => {
+  const { port } = await startExample(t, findExample("role: 'editor' }"))
+  const path = '/api/plants'
+  assert.equal((await sendToPort(port, { ...post('a-long-random-token', '{"id":1,"name":"Fern"}'), path })).status, 200)
+  assert.equal((await sendToPort(port, get('a-long-random-token', path))).body, '[{"name":"Fern"}]')
+  assert.equal((await sendToPort(port, get('another-token', path))).status, 401)
+
+  const viewer = await startExample(t, findExample("role: 'editor' }").replace("role: 'editor' }", "role: 'viewer' }"))
+  const body = '{"id":1,"name":"Fern"}'
+  assert.equal((await sendToPort(viewer.port, { ...post('a-long-random-token', body), path })).status, 403)
+})
+
 suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'key', alg: 'ES256' }

@@ -25,7 +25,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   Vitest: { import: "import { test } from 'vitest'", since: 22 },
   Mocha: {},
   'Jest, in an ES module': {},
-  'Jest, in CommonJS, from Node 24.9 on': { isCommonJs: true, since: 24 },
+  'Jest, in CommonJS, with Node 24.9 or later': { isCommonJs: true, since: 24 },
   'Jest, in CommonJS, with the configuration below': {
     isCommonJs: true,
     files: { 'jest.config.cjs': getCode('docs/stores.md', 'cjs') },

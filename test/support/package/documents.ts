@@ -3,14 +3,16 @@ import ts from 'typescript'
 
 const root = new URL('../../..', import.meta.url)
 
-/** A document for users; its path is seen from the root of the repository. */
+/** A Markdown file. The path is relative to the root of the repository. */
 export type Document = Readonly<Record<'path' | 'text', string>>
 
 /** A piece of code that a document shows, the heading that it stands under, and the line on which it begins. */
 export type CodeBlock = Readonly<Record<'language' | 'code' | 'heading', string>> & { readonly line: number }
 
+/** Reads a Markdown file, and removes the spaces with which Prettier aligns tables: tests match the rows. */
 export function readDocument(path: string): Document {
-  return { path, text: readFileSync(new URL(path, root), 'utf8') }
+  const text = readFileSync(new URL(path, root), 'utf8')
+  return { path, text: text.replace(/^\|.*\|$/gm, (row) => row.replace(/ {2,}/g, ' ')) }
 }
 
 /** The texts of the pages of a folder and of the folders in it, by their names. */
