@@ -1,21 +1,24 @@
 #!/usr/bin/env node
-// A Node that is too old must be able to read this file: it imports nothing at first, and has only old syntax.
+// Old versions of Node must be able to parse this file to report that they're too old, so it has no static imports and
+// no recent syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
-// Undefined without `--permission`. If it denies the network, Node throws where no listener of the program can catch it.
+// Check the network permission now: Node would throw later, where no error listener can catch it. `process.permission`
+// is undefined without `--permission`.
 const permission = process.permission as typeof process.permission | undefined
 const isNetworkDenied =
   permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
 
 let problem: string | undefined
-if (isNetworkDenied) problem = 'this Node takes --permission only with --allow-net, as the program uses the network'
-if (major! * 1000 + minor! < 20019) problem = `Node 20.19 or later is needed, and this is Node ${process.versions.node}`
+if (isNetworkDenied) problem = '--permission requires --allow-net too, because plant-store uses the network'
+if (major! * 1000 + minor! < 20019) problem = `Node 20.19 or later is required; this is Node ${process.versions.node}`
 
 if (problem !== undefined) {
   process.stderr.write(`plant-store: ${problem}\n`)
   process.exitCode = 2
 } else {
-  // SIGHUP must not end a program that is still being loaded. SIGTERM and SIGINT must: Linux ignores them if the first
-  // process of a container does not listen. A `--ready` that they end has not said yes.
+  // While the modules load, SIGHUP must not end the process, but SIGTERM and SIGINT must. Linux ignores these two for
+  // the first process of a container (PID 1) unless it has handlers. An interrupted `--ready` must not report success,
+  // so it exits with 1.
   const args = process.argv.slice(2)
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)

@@ -47,10 +47,10 @@ for (const [when, read] of [
       for (const bytes of [MAX_BYTES, 0]) assert.equal((await read(createFileOfSize(t, bytes))).length, bytes)
     })
 
-    const neither = 'takes a regular file, or a link to one, and this is neither'
+    const neither = ' must be the path of a regular file or of a link to one'
     const rows: readonly [what: string, make: (t: TestContext) => string, problem: string][] = [
-      ['more', (t) => createFileOfSize(t, MAX_BYTES + 1), 'takes a file of at most 16 MiB, and this one has more'],
-      ['no name', () => '/nowhere/file', 'takes a file that can be read, and this one cannot (ENOENT)'],
+      ['more', (t) => createFileOfSize(t, MAX_BYTES + 1), ': the file must not be larger than 16 MiB'],
+      ['no name', () => '/nowhere/file', ': the file cannot be read (ENOENT)'],
       ['a writer that it waits for', makeFifo, neither],
       ['no end', () => '/dev/zero', neither],
       ['a link to such a file', (t) => linkTo(t, devNull), neither],
@@ -59,7 +59,7 @@ for (const [when, read] of [
     for (const [what, make, problem] of rows) {
       test(`may not have ${what}`, async (t) => {
         const path = make(t)
-        await assert.rejects(read(path), new SettingError('FILE', problem))
+        await assert.rejects(read(path), new SettingError(`FILE${problem}`))
       })
     }
 
@@ -115,7 +115,9 @@ suite('at SIGHUP', { timeout: 300_000 }, () => {
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:secret' })
     const { authenticate, reload: reread } = createTokenSource(tokens!, undefined)
     reread()
-    assert.deepEqual(events, [{ event: 'tokens-kept', tokens: 1, reason: 'They come from no file.' }])
+    assert.deepEqual(events, [
+      { event: 'tokens-kept', tokens: 1, reason: 'PLANT_STORE_TOKENS_FILE is not set, so there is no file to reread' },
+    ])
     assert.deepEqual(authenticate('secret'), { owner: 'ada', access: 'write' })
   })
 
