@@ -200,9 +200,9 @@ suite('the list of the page', { skip: skipWithoutChromium }, () => {
     const plant = 'plant 9007199254740993, \u2068{"id":9007199254740993\u2069'
     const doubted = `document.querySelectorAll('.confirm:not([hidden])').length`
     for (const [button, result, count] of [
-      ['Delete', /^Delete plant \u20689007199254740993\u2069\? Nothing brings it back\./, 1],
+      ['Delete', /^Delete plant \u20689007199254740993\u2069\? This cannot be undone\./, 1],
       ['Keep', /^Page 1: 3 plants\./, 0],
-      ['Delete', /^Delete plant \u20689007199254740993\u2069\? Nothing brings it back\./, 1],
+      ['Delete', /^Delete plant \u20689007199254740993\u2069\? This cannot be undone\./, 1],
     ] as const) {
       await page.page.locator(`#list li:nth-child(2) ::-p-text(${button})`).click()
       await page.waitForText('#list .result', result)

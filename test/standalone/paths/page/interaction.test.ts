@@ -128,9 +128,12 @@ suite('while the service is away the page', { skip: skipWithoutChromium }, () =>
 
     await page.submit('list')
     await page.waitForText('#list .result', /^The service cannot be reached\.$/)
-    await page.waitForText('#service', /^away, asking again …$/)
+    await page.waitForText('#service', /^unreachable, retrying …$/)
     await page.fillAndSubmit('create', { Id: '1', Name: 'Fern' })
-    await page.waitForText('#create .result', /^The service cannot be reached\. Nobody knows whether this was done: /)
+    await page.waitForText(
+      '#create .result',
+      /^The service cannot be reached\. The change may or may not have been made: /,
+    )
 
     await startProgram(t, { PORT: String(program.port) })
     await page.waitForText('#service', /^ready$/)
@@ -146,7 +149,7 @@ suite('while the service is away the page', { skip: skipWithoutChromium }, () =>
       if (isAway) throw new StoreUnavailableError('away')
     }
     const page = await openAsAda(t, { store: { ...memoryStore(), ping } })
-    await page.waitForText('#service', /^not ready, asking again …$/)
+    await page.waitForText('#service', /^not ready, retrying …$/)
     isAway = false
     await page.waitForText('#service', /^ready$/)
   })
