@@ -173,7 +173,10 @@ test('the access log warns once of a bearer token with characters that no bearer
   await waitUntil(() => events.length >= 5)
   const warnings = events.filter(({ event }) => event === 'warning')
   assert.deepEqual(getValues(warnings, 'request'), [events[1]!['request']])
-  assert.match(String(warnings[0]!['reason']), /^A client sent a bearer token with characters that RFC 6750 does not allow/)
+  assert.match(
+    String(warnings[0]!['reason']),
+    /^A client sent a bearer token with characters that RFC 6750 does not allow/,
+  )
   assert.doesNotMatch(JSON.stringify(events), /17\|secret|id:secret/)
 })
 

@@ -111,7 +111,9 @@ export class FileChecker {
     if (parsed === undefined || isIncomplete) {
       this.#check(event === `${this.#name}-kept`, 'a file that is wrong or half written is not taken')
       const expectedReason =
-        found === 'memory:\n' ? /restart to use/ : /must (?:be|contain)|cannot be read|unknown parameter/
+        found === 'memory:\n'
+          ? /restart to use/
+          : / must |repeats the token|cannot be read|restart to use|takes postgres:|unknown parameter/
       this.#check(
         (parsed === undefined ? expectedReason : /not be completely written/).test(reason),
         'the log says why',
