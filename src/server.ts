@@ -2,8 +2,8 @@
 // Old versions of Node must be able to parse this file to report that they're too old, so it has no static imports and
 // no recent syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
-// Check the network permission now: Node would throw later, where no error listener can catch it. `process.permission`
-// is undefined without `--permission`.
+// Check for the network permission now, because Node would throw later, where no error listener catches the error.
+// `process.permission` is undefined without `--permission`.
 const permission = process.permission as typeof process.permission | undefined
 const isNetworkDenied =
   permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')

@@ -76,7 +76,7 @@ export async function listen(server: Server, target: ListenTarget | InheritedSoc
     throw new SettingError(`${hostVariable} must be a host name or address of this machine, and it is not (${code})`)
   }
   const { address, port: boundPort } = server.address() as AddressInfo
-  // Print the host as configured, unless it means all addresses or has a zone ID, which the bound address can lack.
+  // Show the configured host, unless it means all addresses or has a zone ID that the bound address doesn't need.
   return formatUrl(toConnectableHost(address) === address && !host.includes('%') ? host : address, boundPort)
 }
 
@@ -111,7 +111,8 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     if (Buffer.byteLength(temporary) > MAX_SOCKET_PATH_BYTES) folder = openSync(dirname(path), 'r')
     // On Linux, /proc/self/fd gives an open directory a short path.
     const address = folder === undefined ? temporary : `/proc/self/fd/${folder}/${name}`
-    // The umask restricts the file from its creation. With a later chmod, other users could connect before it.
+    // With the umask, the file has the right permissions from the start. Before a later chmod, other users could
+    // connect.
     const umask = process.umask(0o777 & ~mode)
     // Without `exclusive`, the node:cluster primary would create the file later, with its own umask.
     const listening = once(server.listen({ path: address, exclusive: true }), 'listening')

@@ -44,7 +44,7 @@ export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
   Object.keys(DEFAULT_LEVELS).map((event) => [event as LogEvent, 0]),
 )
 
-/** Whether the latest content of each watched settings file was rejected, by the variable that names the file. */
+/** Whether the latest content of a watched settings file was rejected, by the variable that names the file. */
 export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
 const pendingReports = new Set<() => void>()
 
@@ -69,8 +69,8 @@ function reportDropped(): void {
 }
 
 /**
- * Creates a function that counts its calls. The count since the last report is reported at most once a second, and when
- * the log is flushed.
+ * Creates a function that counts its calls and passes the count to `report`, at most once a second and when the log is
+ * flushed. The count then starts again at 0.
  */
 export function throttle(report: (count: number) => void): () => void {
   let count = 0

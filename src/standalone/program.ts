@@ -18,7 +18,7 @@ import type { Settings } from './settings/settings.ts'
 
 const getRequestIdField: GetCommonFields = (request) => ['X-Request-Id', getRequestId(request)]
 
-/** Creates the HTTP servers of the standalone server: the service, and the admin server if there is an admin port. */
+/** Creates the HTTP servers for the service and, if there is an admin port, for the health checks and the metrics. */
 export function createProgram(
   settings: Settings,
   dependencies: { store: Store; scheme: string; authenticate: FindCaller; isDraining: () => boolean },

@@ -8,7 +8,7 @@ import type { CommonOptions } from '../options.ts'
 import { describeError, log, throttle } from './log.ts'
 import { getRequestId } from './requests.ts'
 
-/** Observers that log. Those whose events aren't logged are undefined. */
+/** Functions that log requests. A function is undefined if the settings don't enable its log lines. */
 export interface RequestLog extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRejection'> {
   readonly onResponse: ((event: BaseResponseEvent & { readonly owner?: string | undefined }) => void) | undefined
 }

@@ -20,7 +20,7 @@ import {
 import { createProcessMetrics, createDescriptorMetrics } from './process-metrics.ts'
 import { createStoreCallMetrics } from './store-call-metrics.ts'
 
-/** The methods that can be a label value. Clients can send any other name. CONNECT requests aren't counted here. */
+/** The methods that become label values. Any other method counts as `_OTHER`. CONNECT requests aren't counted. */
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
 
 /**
@@ -47,7 +47,7 @@ export function createMetrics(findResource: FindResource): Metrics {
     'Time from the request header to the end of the response.',
   )
   /**
-   * Series by route, then by a number for method and status. A joined string key would be allocated on each request.
+   * Series by route, then by a number that combines method and status. A string key would be allocated on each request.
    */
   const seriesByRoute = new Map<string, Map<number, Observe>>()
   const rejectionCounts = new Map([400, 408, 431].map((status) => [status, 0]))

@@ -125,7 +125,7 @@ export type StaticDocument = HttpResponse & { readonly body: string }
  * 13.1.2).
  */
 export function createDocumentHandler(document: StaticDocument): (request: IncomingMessage) => HttpResponse {
-  // Node would copy a string body for each response to join it with the header, but not a Buffer.
+  // For each response, Node would copy a string body to join it with the header. It doesn't copy a Buffer.
   const body = Buffer.from(document.body, 'latin1')
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [...document.headers, 'ETag', etag]

@@ -177,7 +177,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, version: string = p
   const values = entries.map(([key, variable]) => [key, readVariable(ownEnvironment, variable)])
   const settings = Object.fromEntries(values) as Settings
   if (settings.reusePort) checkReusePort(settings, version)
-  // Workers share a port, so with a store per worker, the requests of a client would hit different stores.
+  // Workers share a port, so with a separate store in each worker, a client's requests would reach different stores.
   if (cluster.isWorker && !isSharedStore(getStoreUrl(settings))) {
     const { name } = settings.storeUrlFile === undefined ? storeUrl : storeUrlFile
     throw new SettingError(

@@ -24,20 +24,22 @@ const MISREAD_DIGEST_MESSAGE =
   'looks like a digest, but would be read as a token. Write the digest as owner:sha256=<64 hexadecimal digits>; ' +
   'the older form owner:$sha256$<digits> needs single quotes, or a shell expands its $'
 
-/** Part of the name of a digest in an unsupported form. It has no `s`, because make expands the `$s` of `$sha256$`. */
+/**
+ * Matches the name of a digest in an unsupported form, without the `s`, because make expands the `$s` of `$sha256$`.
+ */
 const DIGEST_NAME = /ha-?256/i
 /**
- * The end of the owner before a digest in an unsupported form: in `ada:sha256:2cf2…`, the last colon ends the owner.
+ * Matches an owner that ends with the name of a digest: in `ada:sha256:2cf2…`, the last colon ends the owner.
  */
 const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
 
 /**
- * What a shell leaves of `$sha256$2434cf…`: it expands the parameter `$2`, or `$0` to a name such as `zsh`, and 63
- * digits remain. Fewer remain where the number of a parameter can have several digits, as in zsh and in Dockerfiles.
+ * Matches what a shell leaves of `$sha256$2434cf…`: it expands the parameter `$2`, or `$0` to a name such as `zsh`, and
+ * 63 digits remain. Fewer remain where the number of a parameter can have several digits, as in zsh and in Dockerfiles.
  * There are more if the value of the parameter ends with digits itself, as a process ID does.
  */
 const EXPANDED_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
-/** The same after a value whose last letter is also a hexadecimal digit, such as `prod`. */
+/** Matches the same after an expanded value whose last letter is also a hexadecimal digit, such as `prod`. */
 const EXPANDED_DIGEST_AFTER_WORD = /[g-z][a-f][0-9a-f]{63}$/i
 
 /**
@@ -88,7 +90,7 @@ function* parseEntries(variable: string, unit: 'entry' | 'line', text: string): 
   let previousEnd = 0
   for (const { 0: rawEntry, index } of text.matchAll(unit === 'entry' ? /[^,]+/g : /[^\n]+/g)) {
     yield
-    // The pieces are separated by one or more commas or newlines. Each of these characters starts a new entry.
+    // Only separators are between two matches, and each of them begins a new entry, even if that is empty.
     entryNumber += index - previousEnd
     previousEnd = index + rawEntry.length
     const entry = rawEntry.trim()

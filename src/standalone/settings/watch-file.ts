@@ -27,7 +27,7 @@ export function watchFile<T>(
   checkIntervalMs: number,
 ): () => void {
   let hadFinalNewline = hadFinalNewlineAtStart
-  /** The result of the last check: a digest of the content, which can be secret, or the error message. */
+  /** The result of the last check: an error message, or a digest of the content, because the content can be secret. */
   let lastSeen = digest
   let applied = lastSeen
   let latestCheck = Promise.resolve()
