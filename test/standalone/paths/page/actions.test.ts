@@ -155,7 +155,7 @@ suite('the page', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.clickButton('#list + .exchange', 'Copy the request: List plants')
-    await page.waitForText('#list .result', /selected: copy it with your keyboard\./)
+    await page.waitForText('#list .result', /selected: copy it with the keyboard\./)
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 })
