@@ -1,23 +1,24 @@
 #!/usr/bin/env node
-// Old Node versions must be able to run this file to print the error, so it has no static imports and only old syntax.
+// Old versions of Node must be able to parse this file to report that they're too old, so it has no static imports and
+// no recent syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
-// Undefined without `--permission`. If network access is denied, Node throws an error that the program can't catch.
+// Check for the network permission now, because Node would throw later, where no error listener catches the error.
+// `process.permission` is undefined without `--permission`.
 const permission = process.permission as typeof process.permission | undefined
 const isNetworkDenied =
   permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
 
 let problem: string | undefined
 if (isNetworkDenied) problem = 'with --permission, the server also needs --allow-net'
-if (major! * 1000 + minor! < 20019)
-  problem = `Node 20.19 or later is required, but this is Node ${process.versions.node}`
+if (major! * 1000 + minor! < 20019) problem = `Node 20.19 or later is required; this is Node ${process.versions.node}`
 
 if (problem !== undefined) {
   process.stderr.write(`plant-store: ${problem}\n`)
   process.exitCode = 2
 } else {
-  // While the program is loading, SIGHUP must not end it, but SIGTERM and SIGINT must: without a listener, Linux
-  // ignores these signals for the first process of a container. If one of them ends a command such as `--ready`, the
-  // command failed.
+  // While the modules load, SIGHUP must not end the process, but SIGTERM and SIGINT must. Linux ignores these two for
+  // the first process of a container (PID 1) unless it has handlers. An interrupted `--ready` must not report success,
+  // so it exits with 1.
   const args = process.argv.slice(2)
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)

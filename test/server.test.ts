@@ -43,7 +43,7 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
   readonly version: string
 }
 
-const invalidPortMessage = 'PORT takes a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
+const invalidPortMessage = 'PORT must be an integer from 0 to 65535'
 
 suite('the program', () => {
   test('without tokens prints a demo token, a working curl command, and a web UI link with a note about the browser history', async (t) => {
@@ -51,9 +51,12 @@ suite('the program', () => {
     t.after(() => program.stop())
     const address = (await program.stdout.waitForLine((line) => line.includes('#token=')))!.trim()
     const [listening, token] = program.stdout.lines
-    assert.match(program.stdout.lines.join('\n'), /demo token, which stays in your browser's history:\n\n *http:/)
+    assert.match(program.stdout.lines.join('\n'), /demo token, which stays in your browser's history\):\n\n *http:/)
     assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
-    assert.match(token!, /^The token of the owner demo is [\w-]{32}$/)
+    assert.match(
+      token!,
+      /^No tokens are configured\. This demo token \(owner: demo\) is valid until the server stops: [\w-]{32}$/,
+    )
     assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
     assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
     assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
@@ -116,7 +119,7 @@ suite('the program', () => {
 
   for (const args of [['--port=80'], ['--port', '80'], ['--help', 'me']]) {
     const problem =
-      'The command takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000'
+      'unknown argument; use --help, --version, --ready or --migrate. Settings are environment variables, such as PORT=4000'
     test(`exits with status 2 and a one-line message for the arguments ${args.join(' ')}`, () =>
       assertExits(2, problem, {}, args))
   }
@@ -129,13 +132,7 @@ suite('the program', () => {
 
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
     test(`exits with status 2 and a one-line message on Node ${version}`, () =>
-      assertExits(
-        2,
-        `Node 20.19 or later is required, but this is Node ${version}`,
-        {},
-        [],
-        createVersionFlags(version),
-      ))
+      assertExits(2, `Node 20.19 or later is required; this is Node ${version}`, {}, [], createVersionFlags(version)))
   }
 
   for (const [signal, args, status, stdout] of [
@@ -171,7 +168,7 @@ suite('the program', () => {
 
   test('exits with status 1 and a one-line message if the port is in use', async (t) => {
     const PORT = String(getPort(await servePlants(t)))
-    await assertExits(1, `PORT takes a port that is free on HOST; ${PORT} is not (EADDRINUSE)`, { PORT })
+    await assertExits(1, `PORT must be a free port on HOST; ${PORT} is in use (EADDRINUSE)`, { PORT })
   })
 
   test('exits with status 1 and a stack trace after an unexpected error', async () => {
@@ -220,24 +217,22 @@ suite('--ready', () => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
     program.child.kill('SIGTERM')
     await program.waitForLogEvent('drain-delay')
-    const problem = 'the service is not ready: {"error":50300,"message":"The service is shutting down."}'
+    const problem = 'the server is not ready: {"error":50300,"message":"The service is shutting down."}'
     await assertExits(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
   test('exits with status 1 for port 0', () => {
-    const problem = 'PORT takes for --ready the port on which the service listens, not 0'
+    const problem = 'PORT must not be 0 for --ready; set it to the port that the server listens on'
     return assertExits(1, problem, { PORT: '0' }, ['--ready'])
   })
 
   test('gives up if the server does not respond in time', async (t) => {
     const address = { host: '127.0.0.1', port: getPort(await serve(t, () => undefined)) }
-    await assert.rejects(checkReady(address, 100), { message: 'the service did not answer in time' })
+    await assert.rejects(checkReady(address, 100), { message: 'the server did not respond within 100 ms' })
   })
 })
 
 suite('--migrate', () => {
-  const cannot = 'PLANT_STORE_URL names a store that cannot be'
-
   test('creates a missing SQLite file, and keeps an existing file', { skip: needsSqlite }, async (t) => {
     const url = `sqlite:${createDatabasePath(t)}`
     // The command-line option overrides PLANT_STORE_MIGRATE.
@@ -250,18 +245,18 @@ suite('--migrate', () => {
   })
 
   test('exits with status 2 if the store cannot be opened', { skip: needsSqlite }, () => {
-    const problem = `${cannot} opened: SQLite database /nowhere/a: ENOENT: no such file or directory, open '/nowhere/a'`
+    const problem = `cannot open the store at PLANT_STORE_URL: SQLite database /nowhere/a: ENOENT: no such file or directory, open '/nowhere/a'`
     return assertExits(2, problem, { PLANT_STORE_URL: 'sqlite:/nowhere/a' }, ['--migrate'])
   })
 
   test('exits with status 1 if the database is unreachable', async () => {
     const url = `postgres://ada@127.0.0.1:${await findFreePort()}/plants`
-    const problem = `${cannot} used: connect ECONNREFUSED 127.0.0.1:${new URL(url).port}`
+    const problem = `cannot use the store at PLANT_STORE_URL: connect ECONNREFUSED 127.0.0.1:${new URL(url).port}`
     await assertExits(1, problem, { PLANT_STORE_URL: url }, ['--migrate'])
   })
 
   for (const url of ['memory:', 'sqlite::memory:']) {
-    const problem = 'PLANT_STORE_URL takes for --migrate a store that outlives the program'
+    const problem = 'PLANT_STORE_URL must be a persistent store for --migrate, not one in memory'
     test(`exits with status 2 for ${url}`, () => assertExits(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
   }
 })

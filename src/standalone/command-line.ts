@@ -16,36 +16,37 @@ const COMMANDS = new Map<string | undefined, () => unknown>([
   ['--migrate', () => migrate(readSettings(process.env))],
   ['--ready', () => checkReady(readAddress(process.env))],
 ])
-const USAGE_PROBLEM =
-  'takes no argument but --help, --version, --ready or --migrate; settings are variables, such as PORT=4000'
+const USAGE_MESSAGE =
+  'unknown argument; use --help, --version, --ready or --migrate. Settings are environment variables, such as PORT=4000'
 
 export async function runCommand(args: readonly string[]): Promise<void> {
   const command = args.length > 1 ? 'too many' : args[0]
   try {
     const handler = COMMANDS.get(command)
-    if (handler === undefined) throw new SettingError('The command', USAGE_PROBLEM)
+    if (handler === undefined) throw new SettingError(USAGE_MESSAGE)
     await handler()
   } catch (error) {
     const isReadyCheck = command === '--ready'
     const isSettingError = error instanceof SettingError
     const message = isReadyCheck || isSettingError ? getRootCauseMessage(error as Error) : describeError(error)
     process.stderr.write(`plant-store: ${message}\n`)
-    // Container engines take no other status of a check than 0 and 1.
+    // Container engines accept only the exit statuses 0 and 1 from a health check.
     process.exit(isSettingError && !isReadyCheck ? error.exitStatus : 1)
   }
 }
 
+/** Rejects unless the `/readyz` of a running server returns 200 in time. */
 export async function checkReady({ host, port }: Pick<Settings, 'host' | 'port'>, timeoutMs = 5000): Promise<void> {
   const target = isSocketPath(host) ? { socketPath: host } : { host: toConnectableHost(host), port }
   if (target.port === 0)
-    throw new SettingError('PORT', 'takes for --ready the port on which the service listens, not 0')
+    throw new SettingError('PORT must not be 0 for --ready; set it to the port that the server listens on')
   const signal = AbortSignal.timeout(timeoutMs)
   const clientRequest = request({ ...target, path: '/readyz', agent: false, signal }).end()
   try {
     const [response] = (await once(clientRequest, 'response')) as [IncomingMessage]
     const body = await text(response)
-    if (response.statusCode !== 200) throw new Error(`the service is not ready: ${body}`)
+    if (response.statusCode !== 200) throw new Error(`the server is not ready: ${body}`)
   } catch (error) {
-    throw signal.aborted ? new Error('the service did not answer in time') : error
+    throw signal.aborted ? new Error(`the server did not respond within ${timeoutMs} ms`) : error
   }
 }

@@ -9,29 +9,36 @@ import { PROGRAM_METHODS, SERVER_METHODS } from './paths/program-listener.ts'
 import { ASTERISK_PATH, type FindResource } from './requests.ts'
 import type { Origins } from './settings/variables.ts'
 
-/** What a page may read of a response, besides what the Fetch standard lets it read anyway. */
+/**
+ * The response headers that pages of other origins can read in addition to those that the Fetch standard always
+ * exposes.
+ */
 const EXPOSE_FIELDS = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow']
 
 /**
- * Libraries for tracing and error reports add headers of their own, such as `traceparent`. `*` doesn't cover Authorization
- * (Fetch standard section 3.3.2). Browsers keep the response for at most 2 hours.
+ * Allows any request header, because tracing and error-reporting libraries add their own, such as `traceparent`. `*`
+ * doesn't cover Authorization (Fetch standard section 3.3.2). Browsers cache a preflight response for at most 2 hours.
  */
 const PREFLIGHT_FIELDS = ['Access-Control-Allow-Headers', '*, Authorization', 'Access-Control-Max-Age', '7200']
 
 const PREFLIGHT_RESPONSE: HttpResponse = { ...createResponse(204, [], undefined), allowsCaching: true }
 
-/** Fields for browsers, and answers to preflights for unknown paths: a browser shows no 404 after a refused one. */
+/**
+ * Creates the CORS header fields of all responses, and a wrapper that answers preflights for paths the listener doesn't
+ * know. If such a preflight failed, the browser would report a CORS error instead of the 404.
+ */
 export function createCors(
   origins: Origins,
   findResource: FindResource,
   onResponse?: OnResponse,
 ): { readonly getFields: GetCommonFields; readonly handlePreflights: (listener: RequestListener) => RequestListener } {
-  // With a list, responses depend on the origin whether or not there is one, so a cache must know.
+  // With a list, the response depends on the Origin header even if the request has none, and caches must know that.
   const vary = origins === '*' ? [] : ['Vary', 'Origin']
 
   function findAllowedOrigin({ rawHeaders }: RequestHead): string | undefined {
     if (origins === '*') return '*'
-    // A request that could not be read may come from any origin. If there is only one, no other page learns anything.
+    // The origin of a request that couldn't be parsed is unknown. If only one origin is allowed, naming it is safe:
+    // pages of other origins still can't read the response.
     if (rawHeaders === undefined) return origins.size === 1 ? [...origins][0] : undefined
     const origin = headerValuesOf(rawHeaders, 'origin').join(', ')
     return origins.has(origin) ? origin : undefined
@@ -63,7 +70,7 @@ function createPreflightResponse({ rawHeaders }: IncomingMessage): HttpResponse 
     readHeaderFields(rawHeaders)
     return PREFLIGHT_RESPONSE
   } catch (error) {
-    // readHeaderFields throws nothing else.
+    // readHeaderFields throws only HttpErrors.
     return error as HttpError
   }
 }

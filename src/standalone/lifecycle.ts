@@ -14,21 +14,25 @@ import type { Settings } from './settings/settings.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
-/** What a stop has to end. */
+/** The parts of a running server that a shutdown closes. They're missing until they have started. */
 type RunningService = Partial<{ store: Store; http: HttpServer; isPortShared: boolean }>
 
-/** Starts the service, which stops at SIGTERM or SIGINT. @throws SettingError if the store or a port cannot be had */
+/**
+ * Starts the standalone server, which shuts down gracefully on SIGTERM or SIGINT.
+ * @throws SettingError if it can't open the store or listen on a port
+ */
 export async function start(settings: Settings): Promise<void> {
   const running: RunningService = {}
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal, settings, running))
-  // The reader of the output may stop. That must not end the service.
+  // A write to a closed pipe emits an error, which must not end the server when the reader of its output exits.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void exitProcess('crash', 1, { reason: describeError(error) }))
   logWarnings()
-  // Without this listener, Node would open its inspector to every user of the machine; `node --inspect` still does.
+  // Without this listener, SIGUSR1 would open the inspector, which any local user can connect to. `node --inspect`
+  // still works.
   process.on('SIGUSR1', () => undefined)
 
-  // Otherwise diagnostic reports would contain the tokens, and the password of the database.
+  // Diagnostic reports include the environment, and would reveal the tokens and the database password.
   delete process.env['PLANT_STORE_TOKENS']
   delete process.env['PLANT_STORE_URL']
   const systemdSockets = findInheritedSockets(process.env)
@@ -37,7 +41,7 @@ export async function start(settings: Settings): Promise<void> {
   const tokens = configuredTokens ?? tokenList('PLANT_STORE_TOKENS').parse(`demo:${demoToken}`)!
   const { authenticate, reload } = createTokenSource(tokens, settings.tokensFile)
   const storeUrlSource = createStoreUrlSource(settings.storeUrl, settings.storeUrlFile)
-  // With this listener it does not end the process, whether or not there is something to read again.
+  // The listener also keeps SIGHUP from ending the process when there is nothing to reload.
   process.on('SIGHUP', () => {
     reload()
     storeUrlSource.reload()
@@ -49,7 +53,7 @@ export async function start(settings: Settings): Promise<void> {
   const programSettings = systemdSockets.admin === undefined ? settings : { ...settings, adminPort: 0 }
   const { http, admin } = createProgram(programSettings, { store, scheme, authenticate, isDraining: () => isStopping })
 
-  // Clients must not get a connection to a program that then cannot start.
+  // Listen on the service port last, so that no client connects to a server that then fails to start.
   const adminUrl = admin && (await listen(admin.server, systemdSockets.admin ?? getAdminTarget(settings)))
   const url = await listen(http.server, systemdSockets.service ?? getServiceTarget(settings))
   Object.assign(running, { http, isPortShared: settings.reusePort || systemdSockets.service !== undefined })
@@ -60,26 +64,33 @@ export async function start(settings: Settings): Promise<void> {
   if (configuredTokens === undefined) process.stdout.write(formatWelcomeMessage(url, demoToken, settings.page))
 }
 
-/** Logs the warnings of Node and of drivers as JSON, instead of the text that Node prints. */
+/** Logs process warnings of Node and of drivers as JSON instead of the text that Node prints. */
 function logWarnings(): void {
-  // Node prints warnings in this listener, which is absent with `--no-warnings`.
+  // Node's own listener, which prints warnings. It's missing with `--no-warnings`.
   const defaultListener = process.listeners('warning').find(({ name }) => name === 'onWarning')
   if (defaultListener === undefined) return
   process.off('warning', defaultListener)
   process.on('warning', ({ name, message }) => log('warning', { reason: `${name}: ${message}` }))
 }
 
-/** @throws SettingError, with status 1 if the program would wait until the table or the file can be made */
+/**
+ * Creates the table or the SQLite file if it doesn't exist (`--migrate`).
+ * @throws SettingError with exit status 1 for problems that a starting server would wait out, such as an unreachable
+ * database server, otherwise 2
+ */
 export async function migrate(settings: Settings): Promise<void> {
   const url = settings.storeUrlFile?.value ?? settings.storeUrl
-  if (!isSharedStore(url)) throw createStoreError(settings, 'takes for --migrate a store that outlives the program', 2)
-  // No client waits for a response, so connecting to a far server can take longer.
+  if (!isSharedStore(url)) {
+    throw new SettingError(`${storeVariable(settings)} must be a persistent store for --migrate, not one in memory`)
+  }
+  // No client is waiting, so a slow connection to a distant database server gets more time.
   const storeTimeoutMs = 2.5 * settings.storeTimeoutMs
   const store = await openConfiguredStore(() => url, { ...settings, storeTimeoutMs, migrate: true })
   try {
     await store.ping?.()
   } catch (error) {
-    throw createStoreError(settings, `names a store that cannot be used: ${getRootCauseMessage(error as Error)}`, 1)
+    const problem = getRootCauseMessage(error as Error)
+    throw new SettingError(`cannot use the store at ${storeVariable(settings)}: ${problem}`, 1)
   }
   await store.close?.()
 }
@@ -92,14 +103,13 @@ async function openConfiguredStore(
   try {
     return await openStore(currentUrl(), { ...settings, currentUrl, onEvent })
   } catch (error) {
-    const problem = `names a store that cannot be opened: ${(error as Error).message}`
-    throw createStoreError(settings, problem, error instanceof StoreUnavailableError ? 1 : 2)
+    const message = `cannot open the store at ${storeVariable(settings)}: ${(error as Error).message}`
+    throw new SettingError(message, error instanceof StoreUnavailableError ? 1 : 2)
   }
 }
 
-function createStoreError({ storeUrlFile }: Settings, problem: string, exitStatus: 1 | 2): SettingError {
-  return new SettingError(storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE', problem, exitStatus)
-}
+const storeVariable = ({ storeUrlFile }: Settings): string =>
+  storeUrlFile === undefined ? 'PLANT_STORE_URL' : 'PLANT_STORE_URL_FILE'
 
 type OnStoreEvent = Parameters<typeof openStore>[1]['onEvent']
 
@@ -107,28 +117,29 @@ function createStoreEventLogger(): OnStoreEvent {
   let lastUnreachableReason: string | undefined
   return (event, error) => {
     const reason = typeof error === 'string' ? error : describeError(error)
-    // The store says so at each try.
+    // The store reports this after every attempt, so a repeated reason is logged only once.
     if (event === 'unreachable' && reason === lastUnreachableReason) return
     if (event === 'unreachable') lastUnreachableReason = reason
     log(event, { reason })
   }
 }
 
-/** What a user can paste into a shell, and open in a browser, to try the service with the token. */
+/** Formats commands to paste into a shell, and a link to open in a browser, for a first try with the demo token. */
 function formatWelcomeMessage(url: string, token: string, hasWebUi: boolean): string {
   const headers = `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`
   const plant = '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'
   const isTcp = url.startsWith('http:')
   const baseUrl = isTcp ? url : 'http://localhost'
   const socketOption = isTcp ? '' : `--unix-socket ${quoteForShell(url.slice('unix:'.length))} `
+  const socketHint = isTcp ? '' : ' (requests also need --unix-socket, as below)'
   const lines = [
-    `The token of the owner demo is ${token}`,
-    `Set URL and TOKEN in your shell:\n\n  export URL='${baseUrl}'\n  export TOKEN='${token}'`,
+    `No tokens are configured. This demo token (owner: demo) is valid until the server stops: ${token}`,
+    `Paste these lines into another terminal to set URL and TOKEN${socketHint}:\n\n  export URL='${baseUrl}'\n  export TOKEN='${token}'`,
     `Create a plant:\n\n  curl ${socketOption}'${baseUrl}/plants' ${headers} -d '${plant}'`,
   ]
   if (hasWebUi && isTcp) {
     lines.push(
-      `Open the web UI with this demo token, which stays in your browser's history:\n\n  ${url}/#token=${token}`,
+      `Open the web UI (this link contains the demo token, which stays in your browser's history):\n\n  ${url}/#token=${token}`,
     )
   }
   return `${lines.join('\n\n')}\n`
@@ -138,21 +149,24 @@ const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.
 
 let isStopping = false
 
-/** Drains after the delay, closes the store, and ends. A second signal, or the deadline, ends with status 1 at once. */
+/**
+ * Shuts down gracefully: waits for the drain delay, drains the server, closes the store, and exits with status 0. A
+ * second signal, or the deadline, makes the process exit immediately with status 1.
+ */
 async function stop(signal: NodeJS.Signals, settings: Settings, running: RunningService): Promise<void> {
   const { drainDelayMs, drainTimeoutMs } = settings
   const { store, http, isPortShared } = running
   const countConnections = (): object => ({ connections: http?.connectionCount() })
   const exitEarly = (reason: string): Promise<void> => exitProcess('stop', 1, { reason, ...countConnections() }, signal)
-  if (isStopping) return exitEarly(`a second signal, ${signal}`)
+  if (isStopping) return exitEarly(`received a second signal, ${signal}`)
   isStopping = true
   stopLookups()
   if (http !== undefined && drainDelayMs > 0) {
     log('drain-delay', { signal, ms: drainDelayMs })
     await sleep(drainDelayMs)
   }
-  // The server keeps to this time, but the store may not.
-  setTimeout(() => void exitEarly(`${drainTimeoutMs} ms were not enough`), drainTimeoutMs)
+  // The server observes the same deadline by itself, but closing the store could take longer.
+  setTimeout(() => void exitEarly(`the shutdown took longer than ${drainTimeoutMs} ms`), drainTimeoutMs)
   if (http !== undefined) {
     log('drain', { signal, ...countConnections() })
     await http.drain(isPortShared)
@@ -165,8 +179,8 @@ async function stop(signal: NodeJS.Signals, settings: Settings, running: Running
 let isExiting = false
 
 /**
- * Logs why the process ends, after all lines that wait, and ends it.
- * @param signal ends the process if it can't exit by itself soon
+ * Flushes the log, logs a last event, and exits.
+ * @param signal sent to this process if a pending lookup would delay the exit
  */
 async function exitProcess(
   event: 'crash' | 'stop',
@@ -176,13 +190,14 @@ async function exitProcess(
 ): Promise<void> {
   if (isExiting) return
   isExiting = true
-  // Otherwise the last line could be dropped.
+  // Lines are dropped while the log buffer is full, and the last line must not be.
   await flushLog()
   log(event, { exitStatus: status, ...fields }, status === 0 ? 'info' : 'error')
   await flushLog()
   if (hasPendingLookups()) {
-    // `process.exit()` waits for the thread of a lookup, and name servers that are down take half a minute. The default
-    // action of a signal doesn't wait. The first process of a container has none, and exits when the lookup ends.
+    // `process.exit()` waits for the threads of pending DNS lookups, which take half a minute if the name servers are
+    // down. The default action of a signal doesn't wait. PID 1 of a container has no default action, so it exits when
+    // the lookup ends.
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   }

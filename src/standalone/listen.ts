@@ -10,7 +10,7 @@ import { SettingError } from './settings/variables.ts'
 interface ListenTarget extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
   readonly hostVariable: string
   readonly portVariable: string
-  /** Whether a worker of node:cluster listens itself, instead of the primary for all workers. */
+  /** Whether a node:cluster worker opens its own listening socket instead of sharing the socket of the primary. */
   readonly exclusive: boolean
 }
 
@@ -18,7 +18,7 @@ export function getServiceTarget(settings: Settings): ListenTarget {
   return { ...settings, hostVariable: 'HOST', portVariable: 'PORT', exclusive: false }
 }
 
-/** Where the admin port is, if there is one. Nobody else listens there: what it says is about one program. */
+/** Returns where to listen for the admin port. Processes never share this port, because its metrics are per process. */
 export function getAdminTarget(settings: Settings): ListenTarget {
   const { host, adminHost, adminPort } = settings
   const overrides = { portVariable: 'PLANT_STORE_ADMIN_PORT', reusePort: false, exclusive: true }
@@ -32,27 +32,33 @@ interface InheritedSocket {
   readonly name: string
 }
 
-/** Finds the sockets that systemd has opened for this process. @throws SettingError if they are not the program's */
+/**
+ * Returns the sockets that systemd passed to this process.
+ * @throws SettingError unless there is exactly one for the service, and at most one named `admin`
+ */
 export function findInheritedSockets(
   environment: NodeJS.ProcessEnv,
   pid: number = process.pid,
 ): { readonly service?: InheritedSocket; readonly admin?: InheritedSocket | undefined } {
   const { LISTEN_PID, LISTEN_FDS = '', LISTEN_FDNAMES = '' } = environment
-  // The variables may be those of a parent.
+  // The variables can be inherited from a parent process, whose sockets they describe.
   if (LISTEN_PID !== String(pid)) return {}
   const names = LISTEN_FDNAMES.split(':')
   const sockets = Array.from({ length: /^[12]$/.test(LISTEN_FDS) ? Number(LISTEN_FDS) : 0 }, (_, i) => {
-    // The first one is SD_LISTEN_FDS_START of sd_listen_fds(3).
+    // Descriptors start at SD_LISTEN_FDS_START, which is 3 (sd_listen_fds(3)).
     return { descriptor: 3 + i, name: names[i] ?? '' }
   })
   const [service, extra] = sockets.filter(({ name }) => name !== 'admin')
   const admin = sockets.find(({ name }) => name === 'admin')
   if (service === undefined || extra !== undefined) {
-    throw new SettingError('LISTEN_FDS', 'takes one socket, and one more if LISTEN_FDNAMES calls it admin')
+    throw new SettingError(
+      'LISTEN_FDS must pass one socket for the service, and optionally one named admin in LISTEN_FDNAMES',
+    )
   }
   return { service, admin }
 }
 
+/** Starts listening, and returns the URL of the server: `http://…`, or `unix:…` for a Unix socket. */
 export async function listen(server: Server, target: ListenTarget | InheritedSocket): Promise<string> {
   if ('descriptor' in target) return listenOnDescriptor(server, target)
   if (isSocketPath(target.host)) return listenOnPath(server, target.host, target.socketMode)
@@ -61,16 +67,16 @@ export async function listen(server: Server, target: ListenTarget | InheritedSoc
     await once(server.listen({ host, port, reusePort, exclusive }), 'listening')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOTSUP') throw new SettingError('PLANT_STORE_REUSE_PORT', 'takes 0 on this system (ENOTSUP)')
-    const isInUse = code === 'EADDRINUSE'
-    if (!isInUse && code !== 'EACCES') {
-      throw new SettingError(hostVariable, `takes an address of this machine, and this is not one (${code})`)
-    }
-    const problem = `takes a port that is free on ${hostVariable}; ${port} is not (${code})`
-    throw new SettingError(portVariable, problem, isInUse ? 1 : 2)
+    if (code === 'EADDRINUSE')
+      throw new SettingError(`${portVariable} must be a free port on ${hostVariable}; ${port} is in use (${code})`, 1)
+    if (code === 'EACCES')
+      throw new SettingError(`${portVariable} must be a port that this user can listen on; ${port} is not (${code})`)
+    if (code === 'ENOTSUP')
+      throw new SettingError(`PLANT_STORE_REUSE_PORT must be 0, because this system cannot share a port (${code})`)
+    throw new SettingError(`${hostVariable} must be a host name or address of this machine, and it is not (${code})`)
   }
   const { address, port: boundPort } = server.address() as AddressInfo
-  // The host is a name that people chose, unless it stands for all addresses, or has a zone ID that the address lacks.
+  // Show the configured host, unless it means all addresses or has a zone ID that the bound address doesn't need.
   return formatUrl(toConnectableHost(address) === address && !host.includes('%') ? host : address, boundPort)
 }
 
@@ -79,17 +85,23 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
     await once(server.listen({ fd: descriptor }), 'listening')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new SettingError('LISTEN_FDS', `takes sockets to listen on, and descriptor ${descriptor} is none (${code})`)
+    throw new SettingError(
+      `LISTEN_FDS must pass sockets to listen on; file descriptor ${descriptor} is not one (${code})`,
+    )
   }
   const address = server.address() as AddressInfo | null
-  // Node does not know the path of a Unix socket that it has not made.
+  // Node reports no path for a Unix socket that it didn't create.
   return address === null ? `unix:${name}` : formatUrl(address.address, address.port)
 }
 
-/** Listens on a Unix socket until the server closes. One without a listener is replaced: a killed process left it. */
+/**
+ * Listens on a Unix socket, and removes its file when the server closes. Replaces a stale socket file, which nobody
+ * listens on, because a killed process leaves its file behind.
+ */
 async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
-  // When a server closes, libuv removes the file of the name that the server was given, even if another program has
-  // created it. In a shared folder such as /tmp, a name that others can guess could also exist already.
+  // Listen under a temporary name, then link it to the real path: when a server closes, libuv removes the file with the
+  // name it was given, even if that is another process's file by then. The name is random because in a shared directory
+  // such as /tmp, another user could create a file with a name that is easy to guess.
   const name = `.${randomBytes(8).toString('base64url')}`
   const temporary = join(dirname(path), name)
   let folder: number | undefined
@@ -97,16 +109,17 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
   try {
     if (await isStaleSocket(path)) rmSync(path)
     if (Buffer.byteLength(temporary) > MAX_SOCKET_PATH_BYTES) folder = openSync(dirname(path), 'r')
-    // On Linux, an open folder has a short name too.
+    // On Linux, /proc/self/fd gives an open directory a short path.
     const address = folder === undefined ? temporary : `/proc/self/fd/${folder}/${name}`
-    // If the permissions of the file were set after it was created, others could connect before that.
+    // With the umask, the file has the right permissions from the start. Before a later chmod, other users could
+    // connect.
     const umask = process.umask(0o777 & ~mode)
-    // Otherwise the primary of node:cluster would create the file later, with the permissions of its own umask.
+    // Without `exclusive`, the node:cluster primary would create the file later, with its own umask.
     const listening = once(server.listen({ path: address, exclusive: true }), 'listening')
     process.umask(umask)
     await listening
     const { ino, mode: created } = lstatSync(temporary, { bigint: true })
-    // A default ACL of the folder replaces the umask. chmod would follow a symbolic link, so it runs only if needed.
+    // A default ACL of the directory overrides the umask. chmod follows symbolic links, so it runs only if necessary.
     if ((Number(created) & 0o777) !== mode) chmodSync(temporary, mode)
     linkSync(temporary, path)
     inode = ino
@@ -114,14 +127,10 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
   } catch (error) {
     server.close()
     const { code } = error as NodeJS.ErrnoException
-    const expectation = 'takes the path of a Unix socket that can be made'
+    const message = 'HOST must be a path where a Unix socket can be created'
     throw code === 'EEXIST'
-      ? new SettingError(
-          'HOST',
-          `${expectation}; somebody listens on this one, or it is another kind of file (${code})`,
-          1,
-        )
-      : new SettingError('HOST', `${expectation}, and this one cannot (${formatErrorCode(error)})`)
+      ? new SettingError(`${message}; a process is listening on it, or it is another kind of file (${code})`, 1)
+      : new SettingError(`${message}; creating it failed (${formatErrorCode(error)})`)
   } finally {
     if (folder !== undefined) closeSync(folder)
   }
@@ -129,7 +138,7 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     try {
       if (lstatSync(path, { bigint: true }).ino === inode) rmSync(path)
     } catch {
-      // It is gone already, or may not be removed any more.
+      // The file has already been removed, or this process no longer has permission to remove it.
     }
   }
   server.once('close', removeSocketFile)
@@ -137,6 +146,7 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
   return `unix:${path}`
 }
 
+/** Returns whether the path is a Unix socket that no process listens on. */
 async function isStaleSocket(path: string): Promise<boolean> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return false
   const socket = connect(path)
@@ -148,14 +158,14 @@ async function isStaleSocket(path: string): Promise<boolean> {
   return isRefused
 }
 
-/** A host of this machine that stands for an address to listen on: nobody can connect to all addresses. */
+/** Returns the loopback address for `0.0.0.0` and `::`, which a server can listen on but a client can't connect to. */
 export function toConnectableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
 }
 
 function formatUrl(host: string, port: number): string {
-  // RFC 6874: only a link-local address has a zone ID here.
+  // In a URL, the % of a zone ID is escaped (RFC 6874). Only link-local addresses have a zone ID here.
   const connectableHost = toConnectableHost(host).replace('%', '%25')
   return `http://${connectableHost.includes(':') ? `[${connectableHost}]` : connectableHost}:${port}`
 }

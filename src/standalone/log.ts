@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { clearTimeout, performance, setTimeout, sleep } from '../timers.ts'
 
-/** How many characters of the log may wait for its reader. Node keeps what a pipe does not take. */
+/** The maximum length of the buffered log, in characters. Node buffers without a limit if nobody reads the pipe. */
 const MAX_BUFFERED_LENGTH = 2 ** 20
 const FLUSH_TIMEOUT_MS = 500
 const THROTTLE_INTERVAL_MS = 1000
@@ -9,7 +9,7 @@ let droppedLines = 0
 
 export type Level = 'info' | 'warn' | 'error'
 
-/** Every event of the log with its usual level. */
+/** Every log event with its default level. */
 const DEFAULT_LEVELS = {
   start: 'info',
   response: 'info',
@@ -36,16 +36,22 @@ const DEFAULT_LEVELS = {
 
 export type LogEvent = keyof typeof DEFAULT_LEVELS
 
-/** How often each event was logged. Every event has an entry from the start, so that its counter starts at 0. */
+/**
+ * The number of times that each event was logged. Every event has an entry from the start, so that its counter starts
+ * at 0.
+ */
 export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
   Object.keys(DEFAULT_LEVELS).map((event) => [event as LogEvent, 0]),
 )
 
-/** The settings files that are followed, by variable, and whether the latest content was rejected. */
+/** Whether the latest content of a watched settings file was rejected, by the variable that names the file. */
 export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
 const pendingReports = new Set<() => void>()
 
-/** Writes an event to stderr as a line of JSON; no field may hold a token, query or body. Drops lines if nobody reads. */
+/**
+ * Writes an event to stderr as one line of JSON, or drops it while the buffer is full. No field must contain a token, a
+ * query or a request body.
+ */
 export function log(event: LogEvent, fields: object, level: Level = DEFAULT_LEVELS[event]): void {
   eventCounts.set(event, eventCounts.get(event)! + 1)
   const { stderr } = process
@@ -62,7 +68,10 @@ function reportDropped(): void {
   log('dropped', { lines })
 }
 
-/** Makes a function that counts its calls, and reports how many there were: at most once a second, and at the end. */
+/**
+ * Creates a function that counts its calls and passes the count to `report`, at most once a second and when the log is
+ * flushed. The count then starts again at 0.
+ */
 export function throttle(report: (count: number) => void): () => void {
   let count = 0
   let timer: NodeJS.Timeout | undefined
@@ -85,31 +94,34 @@ export function throttle(report: (count: number) => void): () => void {
   }
 }
 
-/** Settles once all lines are written, or have waited too long: their reader may have stopped. */
+/** Resolves when all lines have been written, or after 500 ms, because the reader of the log might have stopped. */
 export async function flushLog(): Promise<void> {
   for (const report of [...pendingReports]) report()
   const deadline = performance.now() + FLUSH_TIMEOUT_MS
   while (process.stderr.writableLength > 0 && performance.now() < deadline) await sleep(10)
 }
 
-/** The stacks of an error and of its causes. Other members are left out: those of a driver's hold pieces of plants. */
+/**
+ * Formats the stacks of an error and of its causes, without their other properties: in the errors of database drivers,
+ * these contain parts of plants.
+ */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error)
   const stack = error.stack ?? error.message
   return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`
 }
 
-/** Why the system, or Node under `--permission`, did not do something: a code, and the flag that is missing. */
+/** Formats the code of a system error. Under `--permission`, adds the flag that is missing. */
 export function formatErrorCode(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return [code, ...message.matchAll(/--allow-[a-z-]+/g)].join(' without ')
 }
 
-/** Says in one line why something failed: the message of its first cause. */
+/** Returns the message of the innermost cause of an error, in one line. */
 export function getRootCauseMessage(error: Error): string {
   if (error.cause instanceof Error) return getRootCauseMessage(error.cause)
-  // A host with two addresses has failed twice, and Node gives no message to both.
+  // If connecting fails for several addresses of a host, Node throws an AggregateError without a message.
   if (error instanceof AggregateError) return error.errors.map(getRootCauseMessage).join('; ')
-  // Messages of OpenSSL end with a line break.
+  // OpenSSL error messages end with a line break.
   return error.message.trim().replaceAll(/\s*\n\s*/g, ' ')
 }

@@ -18,6 +18,7 @@ import type { Settings } from './settings/settings.ts'
 
 const getRequestIdField: GetCommonFields = (request) => ['X-Request-Id', getRequestId(request)]
 
+/** Creates the HTTP servers for the service and, if there is an admin port, for the health checks and the metrics. */
 export function createProgram(
   settings: Settings,
   dependencies: { store: Store; scheme: string; authenticate: FindCaller; isDraining: () => boolean },
@@ -30,7 +31,7 @@ export function createProgram(
   const store = metrics?.instrumentStore(dependencies.store) ?? dependencies.store
 
   const { onError, onResponse, onRejection } = createRequestLog(settings.accessLog, settings.slowMs)
-  /** Logs a failure. If the store is the reason, the log says so too, without waiting for a health check. */
+  /** Logs a failure, and checks the readiness, so that an unavailable store is logged before the next health check. */
   const handleError: typeof onError = (error, request) => {
     onError?.(error, request)
     void checkReadiness()
@@ -38,7 +39,8 @@ export function createProgram(
   const limits = { storeTimeoutMs, maxBodyBytes, maxLimit, maxListsPerOwner }
   const checkReadiness = createReadiness(store, isDraining)
   const options = resolveOptions({ authenticate, store, ...limits, onError: handleError, onResponse })
-  // What it finds was checked as the program took the tokens.
+  // Callers were validated when the tokens were read, so `findCaller` doesn't have to validate what `authenticate`
+  // returns.
   const plantListener = createService({ ...options, findCaller: authenticate })
   const programListener = createProgramListener(
     { checkReadiness, documents: webUiAssets, onResponse },
@@ -63,7 +65,7 @@ export function createProgram(
     cors === undefined ? getRequestIdField : (request) => [...getRequestIdField(request), ...cors.getFields(request)],
     observer,
   )
-  // Node tells the address of a connection that has closed only if it was asked before.
+  // Node caches `remoteAddress` on first access. After the connection has closed, it returns only a cached value.
   if (onResponse !== undefined) http.server.on('connection', ({ remoteAddress }) => remoteAddress)
   if (metrics === undefined) return { http, admin: undefined }
   metrics.instrumentServer(http)

@@ -8,19 +8,24 @@ import type { CommonOptions } from '../options.ts'
 import { describeError, log, throttle } from './log.ts'
 import { getRequestId } from './requests.ts'
 
-/** Listeners that log. Those that have nothing to log are undefined. */
+/** Functions that log requests. A function is undefined if the settings don't enable its log lines. */
 export interface RequestLog extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRejection'> {
   readonly onResponse: ((event: BaseResponseEvent & { readonly owner?: string | undefined }) => void) | undefined
 }
 
 const MALFORMED_TOKEN_MESSAGE =
-  'A bearer token has characters that RFC 6750 does not allow, such as ":" or "|"; every such request gets 401. ' +
-  'This is logged once.'
+  'A client sent a bearer token with characters that RFC 6750 does not allow, such as ":" or "|". ' +
+  'Requests with such a token get 401. This warning is logged only once.'
 
+/**
+ * Creates the observers that log requests.
+ * @param accessLog whether to log every response
+ * @param slowMs the duration from which a response is logged as slow, in milliseconds; by default none is
+ */
 export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLog {
   let hasReportedMalformedToken = false
   let latestFailure: { readonly request: string; readonly error: unknown } | undefined
-  // A full disk fails every request, and the log may be on it.
+  // If the disk is full, every request fails, and the log is possibly on the same disk.
   const logFailure = throttle((count) => {
     const { request, error } = latestFailure!
     latestFailure = undefined
@@ -65,10 +70,11 @@ export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLo
   }
 }
 
-/** Whether the only Authorization of a request is a bearer token with the wrong syntax, unlike one that is unknown. */
+/** Returns whether the bearer token of a request has invalid syntax, as opposed to being unknown. */
 const hasMalformedToken = ({ rawHeaders }: { readonly rawHeaders: readonly string[] }): boolean =>
   readBearerToken(readHeaderFields(rawHeaders)) === HTTP_ERRORS.invalidToken
 
+/** Logs connections that Node drops because `maxConnections` is reached. */
 export function logDroppedConnections(server: Server): void {
   const logDrop = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
   server.on('drop', logDrop)

@@ -3,13 +3,15 @@ import type { RequestHead } from '../http-server/http-server.ts'
 import { headerValuesOf } from '../http/header-fields.ts'
 import { createRouter, type Resource } from '../http/router.ts'
 
-/** Visible ASCII. */
+/** Matches 1 to 128 visible ASCII characters. */
 const VALID_ID = /^[\x21-\x7e]{1,128}$/
 const ID_PREFIX = `${randomBytes(8).toString('hex')}-`
 let generatedCount = 0
 const REQUEST_ID: unique symbol = Symbol('id')
 
-/** The id of a request, in its response and log: the client's own, or a new one if that could not stand in a log. */
+/**
+ * Returns the ID of a request for its response and its log lines: the client's own if it's valid, otherwise a new one.
+ */
 export function getRequestId(request: Pick<RequestHead, 'rawHeaders'> & { [REQUEST_ID]?: string | undefined }): string {
   return (request[REQUEST_ID] ??= readRequestId(request) ?? `${ID_PREFIX}${++generatedCount}`)
 }
@@ -21,13 +23,16 @@ function readRequestId({ rawHeaders = [] }: Pick<RequestHead, 'rawHeaders'>): st
 
 export type FindResource = (request: RequestHead) => Resource<string> | undefined
 
-/** The path of `OPTIONS *`, which asks about the whole server. */
+/** The path of `OPTIONS *`, which refers to the whole server. */
 export const ASTERISK_PATH = '*'
 
-/** `*`, or the form of it that a client sends to a proxy (RFC 9112 section 3.2.4). */
+/** `*`, or its absolute form, which clients send to a proxy (RFC 9112 section 3.2.4). */
 const ASTERISK_TARGET = /^(?:\*|https?:\/\/[^/?]+)$/i
 
-/** Makes the function that routes the requests of the program. It is asked several times in a row for each. */
+/**
+ * Creates the router of the standalone server. Routing, CORS and metrics each look up the resource of a request,
+ * usually one after another, so the last result is cached.
+ */
 export function createProgramRouter(paths: readonly string[]): FindResource {
   const route = createRouter('', paths)
   let lastUrl: string | undefined

@@ -32,18 +32,18 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
   const SOCKET = { PORT: undefined, HOST: './sock' }
   const POSTGRES = { PLANT_STORE_URL: 'postgres://a@127.0.0.1/b' }
   const [read, write] = ['--allow-fs-read=.', '--allow-fs-write=.']
-  const refused = (flag: string): string => `and this one cannot (ERR_ACCESS_DENIED without ${flag})`
+  const refused = (flag: string): string => `(ERR_ACCESS_DENIED without ${flag})`
   const closed = (why: string, flag: string): string =>
-    `PLANT_STORE_URL names a store that cannot be opened: ${why}: ` +
+    `cannot open the store at PLANT_STORE_URL: ${why}: ` +
     `Access to this API has been restricted. Use ${flag} to manage permissions.`
   const rows: readonly [flags: readonly string[], settings: NodeJS.ProcessEnv, said: string][] = [
-    [NETWORK_FLAGS, FILE, `PLANT_STORE_TOKENS_FILE takes a file that can be read, ${refused('--allow-fs-read')}`],
+    [NETWORK_FLAGS, FILE, `PLANT_STORE_TOKENS_FILE: the file cannot be read ${refused('--allow-fs-read')}`],
     [NETWORK_FLAGS, SQLITE, closed('SQLite database plants.db', '--allow-fs-read')],
     [[...NETWORK_FLAGS, read], SQLITE, closed('SQLite database plants.db', '--allow-fs-write')],
     [
       [...NETWORK_FLAGS, read],
       SOCKET,
-      `HOST takes the path of a Unix socket that can be made, ${refused('--allow-fs-write')}`,
+      `HOST must be a path where a Unix socket can be created; creating it failed ${refused('--allow-fs-write')}`,
     ],
     [NETWORK_FLAGS, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
     [[], {}, 'with --permission, the server also needs --allow-net'],

@@ -63,13 +63,13 @@ for (const [what, findPlace, problem, output] of [
   [
     'admin port',
     async () => ({ PORT: '0', PLANT_STORE_ADMIN_PORT: String(await findFreePort()) }),
-    'PLANT_STORE_ADMIN_PORT takes a port that is free',
+    'PLANT_STORE_ADMIN_PORT must be a free port',
     '1\n',
   ],
   [
     'Unix socket, and the umask of the primary does not change its mode (insecure permissions)',
     (t: TestContext) => ({ HOST: join(createTempDirectory(t), 'socket') }),
-    'HOST takes the path of a Unix socket that can be made; somebody listens on this one',
+    'HOST must be a path where a Unix socket can be created; a process is listening on it',
     '660\n1\n',
   ],
 ] as const) {
@@ -103,9 +103,9 @@ for (const [what, findPlace, problem, output] of [
 
 // Whether a user is allowed to use or share a port depends on the machine, so the errors are simulated.
 for (const [code, message] of [
-  ['EACCES', 'PORT takes a port that is free on HOST; 80 is not (EACCES)'],
-  ['EADDRNOTAVAIL', 'HOST takes an address of this machine, and this is not one (EADDRNOTAVAIL)'],
-  ['ENOTSUP', 'PLANT_STORE_REUSE_PORT takes 0 on this system (ENOTSUP)'],
+  ['EACCES', 'PORT must be a port that this user can listen on; 80 is not (EACCES)'],
+  ['EADDRNOTAVAIL', 'HOST must be a host name or address of this machine, and it is not (EADDRNOTAVAIL)'],
+  ['ENOTSUP', 'PLANT_STORE_REUSE_PORT must be 0, because this system cannot share a port (ENOTSUP)'],
 ] as const) {
   test(`listen rejects with a SettingError for ${code}`, async (t) => {
     class Refused extends Server {
@@ -250,7 +250,7 @@ suite('the Unix socket file', () => {
 })
 
 suite('listen rejects a Unix socket path', () => {
-  const problem = 'HOST takes the path of a Unix socket that can be made'
+  const problem = 'HOST must be a path where a Unix socket can be created'
 
   test('that another server uses or that is another kind of file, and does not change that file', async (t) => {
     const [path, mine] = [createSocketPath(t), createSocketPath(t)]
@@ -261,7 +261,7 @@ suite('listen rejects a Unix socket path', () => {
     for (const taken of [path, mine]) {
       await assert.rejects(listenOnPath(createServer(), taken, '600'), {
         name: 'SettingError',
-        message: `${problem}; somebody listens on this one, or it is another kind of file (EEXIST)`,
+        message: `${problem}; a process is listening on it, or it is another kind of file (EEXIST)`,
         exitStatus: 1,
       })
       assert.deepEqual(readdirSync(dirname(taken)), ['http.sock'])
@@ -277,7 +277,7 @@ suite('listen rejects a Unix socket path', () => {
     t.after(() => process.umask(umask))
     await assert.rejects(listenOnPath(createServer(), join(path, 'http.sock'), '600'), {
       name: 'SettingError',
-      message: `${problem}, and this one cannot (ENOTDIR)`,
+      message: `${problem}; creating it failed (ENOTDIR)`,
       exitStatus: 2,
     })
     assert.equal(process.umask(0), 0o027)
@@ -336,7 +336,8 @@ suite('findInheritedSockets', () => {
   ] as [what: string, fds: string, names: string][]) {
     test(`rejects ${what}`, () => {
       const environment = { LISTEN_PID: '7', LISTEN_FDS: fds, LISTEN_FDNAMES: names }
-      const message = 'LISTEN_FDS takes one socket, and one more if LISTEN_FDNAMES calls it admin'
+      const message =
+        'LISTEN_FDS must pass one socket for the service, and optionally one named admin in LISTEN_FDNAMES'
       assert.throws(() => findInheritedSockets(environment, 7), { name: 'SettingError', message })
     })
   }
@@ -370,7 +371,7 @@ suite('a program with socket activation by systemd', () => {
     const program = new Program({ PLANT_STORE_TOKENS: `ada:${TOKEN}` }, [], [], surroundings)
     assert.equal(await program.exited, 2)
     assert.deepEqual(program.stderr.lines, [
-      'plant-store: LISTEN_FDS takes sockets to listen on, and descriptor 3 is none (EINVAL)',
+      'plant-store: LISTEN_FDS must pass sockets to listen on; file descriptor 3 is not one (EINVAL)',
     ])
   })
 })

@@ -179,7 +179,10 @@ test('the access log warns once about bearer tokens with invalid characters', as
   await waitUntil(() => events.length >= 5)
   const warnings = events.filter(({ event }) => event === 'warning')
   assert.deepEqual(getValues(warnings, 'request'), [events[1]!['request']])
-  assert.match(String(warnings[0]!['reason']), /^A bearer token has characters that RFC 6750 does not allow/)
+  assert.match(
+    String(warnings[0]!['reason']),
+    /^A client sent a bearer token with characters that RFC 6750 does not allow/,
+  )
   assert.doesNotMatch(JSON.stringify(events), /17\|secret|id:secret/)
 })
 

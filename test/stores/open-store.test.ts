@@ -24,7 +24,7 @@ for (const url of [...INVALID_MEMORY_URLS, ...INVALID_SQLITE_URLS, ...INVALID_PO
 async function getStartError(url: string, status: 1 | 2, nodeArgs: readonly string[] = [], environment = {}) {
   const program = new Program({ PLANT_STORE_URL: url, PORT: '0', ...environment }, [], nodeArgs)
   assert.deepEqual([await program.exited, program.stdout.lines, program.stderr.lines.length], [status, [], 1])
-  const said = /^plant-store: PLANT_STORE_URL names a store that cannot be opened: (.*)$/
+  const said = /^plant-store: cannot open the store at PLANT_STORE_URL: (.*)$/
   return said.exec(program.stderr.lines[0]!)![1]!
 }
 
@@ -32,7 +32,7 @@ test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot b
   const program = new Program({ PLANT_STORE_URL_FILE: createTempFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
   assert.equal(await program.exited, 2)
   const [line, ...others] = program.stderr.lines
-  assert.match(line!, /^plant-store: PLANT_STORE_URL_FILE names a store that cannot be opened: SQLite /)
+  assert.match(line!, /^plant-store: cannot open the store at PLANT_STORE_URL_FILE: SQLite /)
   assert.deepEqual(others, [])
 })
 
@@ -108,9 +108,7 @@ test('a Node that lacks SQLite says so, and suggests no URL of it', async () => 
   assert.equal(await program.exited, 2)
   const examples = STORE_SCHEMES.map(({ example }) => example)
   const urls = examples.filter((example) => !example.startsWith('sqlite:')).join(' or ')
-  assert.deepEqual(program.stderr.lines, [
-    `plant-store: PLANT_STORE_URL takes a URL like ${urls}: where the plants are kept`,
-  ])
+  assert.deepEqual(program.stderr.lines, [`plant-store: PLANT_STORE_URL must be a URL such as ${urls}`])
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {

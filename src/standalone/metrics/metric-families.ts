@@ -5,12 +5,16 @@ export interface MetricFamily {
   readonly samples: () => readonly Sample[]
 }
 
-/** The suffix is that of a series of a histogram. */
+/** The suffix distinguishes the series of a histogram, such as `_sum`. */
 type Sample = readonly [labels: Labels, value: number, suffix?: string]
 
-/** Values of labels, all of them our own: a client could make series without end, and the text escapes nothing. */
+/**
+ * Labels of a series. Values must never come from a client, because it could then create any number of series, and
+ * because values aren't escaped in the output.
+ */
 export type Labels = Readonly<Record<string, string | number>>
 
+/** Formats metrics in the Prometheus text format. */
 export function formatFamilies(families: readonly MetricFamily[]): string {
   const lines = families.flatMap(({ name, help, type, samples }) => [
     `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`,
@@ -43,11 +47,14 @@ export const createSingleMetric = (
 export type Observe = (value: number) => void
 
 export interface Histogram extends MetricFamily {
-  /** Adds a series, whose labels no other one has. Keep it if you observe often: to make its labels takes long. */
+  /**
+   * Adds a series, and returns the function that observes values for it. No other series can have the same labels. Keep
+   * the function for frequent observations, because adding a series is slow.
+   */
   readonly addSeries: (labels: Labels) => Observe
 }
 
-/** The bounds that OpenTelemetry's semantic conventions advise for durations in seconds. */
+/** The bucket bounds that OpenTelemetry's semantic conventions recommend for durations, in seconds. */
 const DURATION_BOUNDS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 export function createHistogram(name: string, help: string, bounds: readonly number[] = DURATION_BOUNDS): Histogram {

@@ -20,10 +20,12 @@ import {
 import { createProcessMetrics, createDescriptorMetrics } from './process-metrics.ts'
 import { createStoreCallMetrics } from './store-call-metrics.ts'
 
-/** The methods that may be a label; a client may send any other name. CONNECT never comes this far. */
+/** The methods that become label values. Any other method counts as `_OTHER`. CONNECT requests aren't counted. */
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
 
-/** The statuses that an operation can have. 405 is that of other methods, and 408 is sent before it is reached. */
+/**
+ * Returns the statuses of an operation, without 405 (of other methods) and 408 (sent before the operation is reached).
+ */
 function getDocumentedStatuses(path: string, method: string): readonly number[] {
   const pathItem = openapi.paths[path as ResourcePath] as Readonly<Record<string, Pick<OperationObject, 'responses'>>>
   const statuses = Object.keys(pathItem[method.toLowerCase()]!.responses).map(Number)
@@ -38,9 +40,15 @@ export interface Metrics {
   readonly format: (isReady: boolean) => string
 }
 
+/** Creates the metrics of the standalone server, and the hooks that update them. */
 export function createMetrics(findResource: FindResource): Metrics {
-  const durations = createHistogram('http_server_request_duration_seconds', 'From a header to the end of its response.')
-  /** By route, then by method and status, as a text that joins the three would be new for each request. */
+  const durations = createHistogram(
+    'http_server_request_duration_seconds',
+    'Time from the request header to the end of the response.',
+  )
+  /**
+   * Series by route, then by a number that combines method and status. A string key would be allocated on each request.
+   */
   const seriesByRoute = new Map<string, Map<number, Observe>>()
   const rejectionCounts = new Map([400, 408, 431].map((status) => [status, 0]))
   let activeRequests = 0
@@ -61,7 +69,8 @@ export function createMetrics(findResource: FindResource): Metrics {
     return observe
   }
 
-  // A counter that starts at 1 has no rate, and no increase, for its first event.
+  // Create all documented series now, so that they start at 0: for a counter that first appears as 1, Prometheus's
+  // rate() and increase() miss the first event.
   for (const [path, operations] of Object.entries(OPERATIONS)) {
     for (const method of Object.keys(operations)) {
       for (const status of [0, ...getDocumentedStatuses(path, method)])
@@ -72,18 +81,28 @@ export function createMetrics(findResource: FindResource): Metrics {
   const storeMetrics = createStoreCallMetrics()
   const families: MetricFamily[] = [
     durations,
-    createSingleMetric('gauge', 'http_server_active_requests', 'Requests that are being served.', () => activeRequests),
-    createFamily('counter', 'plant_store_http_refusals_total', 'Requests refused before the service saw them.', () => {
-      return Array.from(rejectionCounts, ([status, count]) => [{ http_response_status_code: status }, count])
-    }),
+    createSingleMetric('gauge', 'http_server_active_requests', 'Requests in progress.', () => activeRequests),
+    createFamily(
+      'counter',
+      'plant_store_http_refusals_total',
+      'Requests that the HTTP server rejected before they reached the service.',
+      () => {
+        return Array.from(rejectionCounts, ([status, count]) => [{ http_response_status_code: status }, count])
+      },
+    ),
     ...storeMetrics.families,
     ...createProcessMetrics(),
-    createFamily('counter', 'plant_store_log_events_total', 'Events of the log, by name.', () => {
+    createFamily('counter', 'plant_store_log_events_total', 'Log events by name, including dropped ones.', () => {
       return Array.from(eventCounts, ([event, count]) => [{ event }, count])
     }),
-    createFamily('gauge', 'plant_store_settings_file_rejected', 'Whether the latest content was rejected.', () => {
-      return Array.from(rejectedFiles, ([setting, isRejected]) => [{ setting }, Number(isRejected)])
-    }),
+    createFamily(
+      'gauge',
+      'plant_store_settings_file_rejected',
+      'Whether the latest content of the settings file was rejected.',
+      () => {
+        return Array.from(rejectedFiles, ([setting, isRejected]) => [{ setting }, Number(isRejected)])
+      },
+    ),
   ]
   return {
     onRequest(request, response) {
@@ -92,7 +111,7 @@ export function createMetrics(findResource: FindResource): Metrics {
       response.on('close', () => {
         activeRequests--
         const route = findResource(request)?.path ?? 'unmatched'
-        // The client may have gone before there was a response.
+        // The client can disconnect before a response is sent.
         const status = response.headersSent ? response.statusCode : 0
         const observe = getSeries(route, KNOWN_METHODS.indexOf(request.method!), status)
         observe((performance.now() - startedAt) / 1000)
@@ -107,24 +126,29 @@ export function createMetrics(findResource: FindResource): Metrics {
       let droppedConnections = 0
       server.on('drop', () => droppedConnections++)
       families.push(
-        createSingleMetric('gauge', 'plant_store_http_open_connections', 'Connections that are open.', connectionCount),
+        createSingleMetric('gauge', 'plant_store_http_open_connections', 'Open connections.', connectionCount),
         createSingleMetric(
           'gauge',
           'plant_store_http_max_connections',
-          'The most connections.',
+          'Maximum number of open connections.',
           () => server.maxConnections,
         ),
         createSingleMetric(
           'counter',
           'plant_store_http_dropped_connections_total',
-          'Connections beyond the most.',
+          'Connections dropped because the maximum was reached.',
           () => droppedConnections,
         ),
-        createSingleMetric('gauge', 'plant_store_http_guarded', 'Whether connections are read in slices.', isThrottled),
+        createSingleMetric(
+          'gauge',
+          'plant_store_http_guarded',
+          'Whether reading from connections is throttled because of overload.',
+          isThrottled,
+        ),
       )
     },
     format(isReady) {
-      const ready = createSingleMetric('gauge', 'plant_store_ready', 'Whether /readyz says 200.', () => isReady)
+      const ready = createSingleMetric('gauge', 'plant_store_ready', 'Whether /readyz returns 200.', () => isReady)
       return formatFamilies([...families, ...createDescriptorMetrics(), ready])
     },
   }

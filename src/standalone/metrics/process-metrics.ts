@@ -7,70 +7,72 @@ import { createHistogram, createFamily, createSingleMetric, type MetricFamily } 
 
 const TIMER_INTERVAL_MS = 100
 
-/** Metrics of the process, under the names that Prometheus's own client libraries use. */
+/** Creates the process metrics, with the names that Prometheus's own client libraries use. */
 export function createProcessMetrics(): readonly MetricFamily[] {
   const startedAt = nodePerformance.timeOrigin / 1000
   return [
-    createSingleMetric('counter', 'process_cpu_seconds_total', 'CPU time of the process, in seconds.', () => {
+    createSingleMetric('counter', 'process_cpu_seconds_total', 'User and system CPU time, in seconds.', () => {
       const { user, system } = process.cpuUsage()
       return (user + system) / 1e6
     }),
     createSingleMetric(
       'gauge',
       'process_start_time_seconds',
-      'When the process started, in seconds since 1970.',
+      'Start time of the process, in seconds since the Unix epoch.',
       () => startedAt,
     ),
-    createFamily('gauge', 'process_resident_memory_bytes', 'Memory of the process in RAM.', () => {
+    createFamily('gauge', 'process_resident_memory_bytes', 'Resident memory size.', () => {
       try {
         return [[{}, process.memoryUsage.rss()]]
       } catch {
-        // Linux tells it in a file, and no descriptor is left to read one.
+        // On Linux, Node reads the size from a file, which fails if no file descriptor is left.
         return []
       }
     }),
-    createSingleMetric(
-      'gauge',
-      'nodejs_heap_size_used_bytes',
-      'Memory of the heap in use.',
-      () => heap().used_heap_size,
-    ),
-    createSingleMetric('gauge', 'nodejs_heap_size_total_bytes', 'Memory of the heap.', () => heap().total_heap_size),
-    createFamily('gauge', 'plant_store_build_info', 'Which version runs, on which Node.', () => {
+    createSingleMetric('gauge', 'nodejs_heap_size_used_bytes', 'Used heap memory.', () => heap().used_heap_size),
+    createSingleMetric('gauge', 'nodejs_heap_size_total_bytes', 'Total heap memory.', () => heap().total_heap_size),
+    createFamily('gauge', 'plant_store_build_info', 'Versions of plant-store and Node. The value is always 1.', () => {
       return [[{ version: VERSION, node: process.versions.node }, 1]]
     }),
     createEventLoopMetric(),
   ]
 }
 
-/** How many file descriptors the process could have at the latest scrape. */
+/** The maximum number of file descriptors, from the latest scrape that could read it. */
 let maxDescriptors = NaN
 
+/** Creates the metrics of file descriptors, or none on systems without `/proc`. */
 export function createDescriptorMetrics(procDirectory = '/proc/self'): readonly MetricFamily[] {
   let openDescriptors: number
   try {
     maxDescriptors = Number(/^Max open files +(\d+)/m.exec(readFileSync(`${procDirectory}/limits`, 'utf8'))![1])
-    // One of them reads the folder.
+    // Don't count the descriptor that lists the directory.
     openDescriptors = readdirSync(`${procDirectory}/fd`).length - 1
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EMFILE') return []
-    // None is left to count the others with.
+    // EMFILE: listing needs a descriptor and none is left, so the maximum is in use.
     openDescriptors = maxDescriptors
   }
   return [
-    createSingleMetric('gauge', 'process_open_fds', 'File descriptors that are open.', () => openDescriptors),
-    createSingleMetric('gauge', 'process_max_fds', 'File descriptors that may be open.', () => maxDescriptors),
+    createSingleMetric('gauge', 'process_open_fds', 'Open file descriptors.', () => openDescriptors),
+    createSingleMetric('gauge', 'process_max_fds', 'Maximum number of open file descriptors.', () => maxDescriptors),
   ]
 }
 
-/** Measures how late the event loop runs a timer. Node's own figures are quantiles, which cannot be added up. */
+/**
+ * Measures the event loop delay as the lateness of a timer. Node's own measurement yields quantiles, which can't be
+ * aggregated across processes.
+ */
 function createEventLoopMetric(): MetricFamily {
-  const delays = createHistogram('nodejs_eventloop_delay_seconds', 'How late the event loop ran a timer.')
+  const delays = createHistogram(
+    'nodejs_eventloop_delay_seconds',
+    'Event loop delay, measured as the lateness of a timer.',
+  )
   const observe = delays.addSeries({})
 
   let expectedAt = performance.now() + TIMER_INTERVAL_MS
   const timer = setTimeout(() => {
-    // A timer may be early, by less than a millisecond.
+    // A timer can fire early, by less than a millisecond.
     observe(Math.max(0, performance.now() - expectedAt) / 1000)
     expectedAt = performance.now() + TIMER_INTERVAL_MS
     timer.refresh()

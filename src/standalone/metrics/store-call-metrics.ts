@@ -14,15 +14,16 @@ type MeasuredMethod = Exclude<StoreMethod, 'close'>
 
 type SeriesByMethod = Readonly<Record<MeasuredMethod, Readonly<Record<Outcome, Observe>>>>
 
+/** Creates the metrics of store calls. `instrument()` wraps a store so that its calls are measured. */
 export function createStoreCallMetrics(): {
   readonly families: readonly MetricFamily[]
   instrument(store: Store): Store
 } {
-  const durations = createHistogram('plant_store_store_call_duration_seconds', 'How long the store took.')
+  const durations = createHistogram('plant_store_store_call_duration_seconds', 'Duration of store calls.')
   let activeCalls = 0
   const batchSizes = createHistogram(
     'plant_store_store_batch_size',
-    'How many operations shared a statement or a commit.',
+    'Number of operations that shared a statement or a commit.',
     [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
   )
   const observeBatch = batchSizes.addSeries({})
@@ -55,12 +56,7 @@ export function createStoreCallMetrics(): {
   return {
     families: [
       durations,
-      createSingleMetric(
-        'gauge',
-        'plant_store_store_active_calls',
-        'Calls of the store that have not ended.',
-        () => activeCalls,
-      ),
+      createSingleMetric('gauge', 'plant_store_store_active_calls', 'Store calls in progress.', () => activeCalls),
       batchSizes,
     ],
     instrument(store) {

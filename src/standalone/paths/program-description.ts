@@ -15,9 +15,9 @@ type ProgramPathItem = PathItem<'get' | 'head' | 'options'>
 type ProgramPaths = Readonly<Record<'/livez' | '/readyz' | '/openapi.json', ProgramPathItem>>
 
 const PROGRAM_TAG = 'program'
-const ETAG_HEADER = header('Changes with the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
+const ETAG_HEADER = header('Identifies this version of the description (RFC 9110 section 8.8.3).', '"k5Zl6FR3"', true)
 const IF_NONE_MATCH_HEADER = header(
-  'The entity tags that the client has; `*` is any (RFC 9110 section 13.1.2).',
+  'The entity tags of the cached versions, or `*` for any (RFC 9110 section 13.1.2).',
   '"k5Zl6FR3"',
 )
 
@@ -25,32 +25,38 @@ export const programDescription: OpenApiDocument<PlantPaths & ProgramPaths> & {
   readonly servers: readonly { readonly url: string }[]
 } = {
   ...openapi,
-  // Relative to the URL of the description, so it's right under any path prefix (OpenAPI 3.1.0 section 4.8.5).
+  // Relative to the URL of the description (OpenAPI 3.1.0 section 4.8.5), so it's correct under any path prefix.
   servers: [{ url: '.' }],
-  tags: [...openapi.tags, { name: PROGRAM_TAG, description: 'The program that serves the plants. It needs no token.' }],
+  tags: [
+    ...openapi.tags,
+    { name: PROGRAM_TAG, description: 'Endpoints of the standalone server, which need no token.' },
+  ],
   paths: {
     ...openapi.paths,
     '/livez': describeGet({
       operationId: 'getLiveness',
-      summary: 'Ask whether the program lives',
-      responses: { 200: probeResponse('It lives.', 'live'), ...errorResponses() },
+      summary: 'Check liveness',
+      responses: { 200: probeResponse('The server is running.', 'live'), ...errorResponses() },
     }),
     '/readyz': describeGet({
       operationId: 'getReadiness',
-      summary: 'Ask whether the program can serve',
-      responses: { 200: probeResponse('It can serve.', 'ready'), ...errorResponses('storeUnavailable') },
+      summary: 'Check readiness',
+      responses: {
+        200: probeResponse('The server can handle requests.', 'ready'),
+        ...errorResponses('storeUnavailable'),
+      },
     }),
     '/openapi.json': describeGet({
       operationId: 'getDescription',
-      summary: 'Get this description',
+      summary: 'Get the OpenAPI description',
       parameters: [{ name: 'If-None-Match', in: 'header', ...IF_NONE_MATCH_HEADER }],
       responses: {
         200: {
-          description: 'The description.',
+          description: 'This OpenAPI description.',
           headers: { ETag: ETAG_HEADER },
           ...jsonContent({ type: 'object' }, { openapi: '3.1.0' }),
         },
-        304: { description: 'The client has the description already.', headers: { ETag: ETAG_HEADER } },
+        304: { description: 'The cached description is up to date.', headers: { ETag: ETAG_HEADER } },
         ...errorResponses(),
       },
     }),

@@ -10,7 +10,7 @@ import { createProgramRouter, ASTERISK_PATH, type FindResource } from '../reques
 import { programDescription } from './program-description.ts'
 import type { Readiness } from './readiness.ts'
 
-/** The methods of each path of the program: HEAD and OPTIONS follow from GET. */
+/** The methods of each of the standalone server's own paths. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 const ALL_METHODS = new Set([...PROGRAM_METHODS, ...RESOURCE_PATHS.flatMap(methodsOf)])
@@ -31,7 +31,7 @@ const READINESS_RESPONSES: Readonly<Record<Readiness, HttpResponse>> = {
 }
 
 type GetHandler = (request: IncomingMessage) => MaybePromise<HttpResponse>
-/** Undefined for the path that has OPTIONS only. */
+/** The handler is undefined for `*`, which supports only OPTIONS. */
 type GetRoutes = readonly (readonly [path: string, get: GetHandler | undefined])[]
 
 const SERVER_ROUTE: GetRoutes[0] = [ASTERISK_PATH, undefined]
@@ -39,10 +39,15 @@ const SERVER_ROUTE: GetRoutes[0] = [ASTERISK_PATH, undefined]
 export interface ProgramOptions {
   readonly checkReadiness: () => Promise<Readiness>
   readonly documents?: ReadonlyMap<string, StaticDocument>
-  /** Is told of each response but those of the probes. */
+  /** Called after each response, except those to health checks. */
   readonly onResponse?: OnResponse | undefined
 }
 
+/**
+ * Creates the listener of the service port: the health checks, the OpenAPI description, and the documents of the web
+ * UI.
+ * @param notFound handles the requests for all other paths
+ */
 export function createProgramListener(
   options: ProgramOptions,
   findResource: FindResource,
@@ -55,7 +60,10 @@ export function createProgramListener(
   return createGetListener(createProbeRoutes(options.checkReadiness), findResource, fallback)
 }
 
-/** Makes the listener of the admin port: the probes and the metrics in Prometheus's text format. None needs a token. */
+/**
+ * Creates the listener of the admin port, with the health checks and the metrics in the Prometheus text format. None of
+ * them requires a token.
+ */
 export function createAdminListener(
   checkReadiness: () => Promise<Readiness>,
   formatMetrics: (isReady: boolean) => string,
@@ -64,7 +72,7 @@ export function createAdminListener(
     const body = formatMetrics((await checkReadiness()) === 'ready')
     return { ...createResponse(200, [], body), contentType: 'text/plain; version=0.0.4; charset=utf-8' }
   }
-  const message = 'There is nothing at this path. Here are /livez, /readyz and /metrics.'
+  const message = 'No such resource. The admin port has /livez, /readyz and /metrics.'
   const routes: GetRoutes = [...createProbeRoutes(checkReadiness), ['/metrics', getMetrics]]
   const findResource = createProgramRouter(routes.map(([path]) => path))
   return createGetListener([...routes, SERVER_ROUTE], findResource, (request, response) => {
@@ -105,16 +113,19 @@ async function handleRequest(handler: GetHandler | undefined, request: IncomingM
     if (request.method === 'GET' || request.method === 'HEAD') return await handler(request)
     return new HttpError('methodNotAllowed', undefined, headers)
   } catch (error) {
-    // Nothing here throws anything else.
+    // Handlers and `readHeaderFields` throw only HttpErrors.
     return error as HttpError
   }
 }
 
 export type StaticDocument = HttpResponse & { readonly body: string }
 
-/** Makes the GET of a response that never changes. Clients that have it get 304 (RFC 9110 section 13.1.2). */
+/**
+ * Creates the GET handler of a response that never changes. Clients with a cached copy get 304 (RFC 9110 section
+ * 13.1.2).
+ */
 export function createDocumentHandler(document: StaticDocument): (request: IncomingMessage) => HttpResponse {
-  // Node would copy a text for each response, to join it with the head.
+  // For each response, Node would copy a string body to join it with the header. It doesn't copy a Buffer.
   const body = Buffer.from(document.body, 'latin1')
   const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
   const headers = [...document.headers, 'ETag', etag]
@@ -122,7 +133,8 @@ export function createDocumentHandler(document: StaticDocument): (request: Incom
   const notModified: HttpResponse = { ...createResponse(304, headers, undefined), allowsCaching: true }
 
   return function getDocument({ headers: { 'if-none-match': ifNoneMatch = '' } }) {
-    // The comparison is weak. A tag holds no quote, so our text, quotes included, can only be a whole member.
+    // If-None-Match uses the weak comparison, so a `W/` prefix doesn't matter. An entity tag can't contain quotes, so
+    // ours, which includes its quotes, can only match a whole list item.
     return ifNoneMatch === '*' || ifNoneMatch.includes(etag) ? notModified : fullResponse
   }
 }

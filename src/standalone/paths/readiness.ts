@@ -5,14 +5,16 @@ import { describeError, log } from '../log.ts'
 
 export type Readiness = 'ready' | 'unready' | 'draining'
 
-/** How long the answer of the store holds. Nobody needs a token to ask, and each ping is work. */
+/** How long the result of a ping is cached. Health checks need no token, so without a cache anyone could cause load. */
 const PING_INTERVAL_MS = 1000
-/** How long a ping may take. Together with the interval it is less than 2 s, so what is said is never older. */
+/**
+ * The timeout of a ping. Together with the interval, it's less than 2 s, so a reported state is never older than that.
+ */
 const PING_TIMEOUT_MS = 900
 
 /**
- * Makes the function that says whether the service is ready. While it is not ready, the store is pinged every second,
- * so that the log says when it is ready again.
+ * Creates the function that checks the readiness. While the store isn't ready, it's pinged every second, so that its
+ * recovery is logged even without health checks.
  */
 export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {
   let wasReady = true
@@ -23,14 +25,14 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
   async function pingStore(): Promise<void> {
     try {
       await withDeadline(store.ping?.(), PING_TIMEOUT_MS, () => {
-        return new StoreUnavailableError(`the store did not answer a ping within ${PING_TIMEOUT_MS} ms`)
+        return new StoreUnavailableError(`the store did not respond to a ping within ${PING_TIMEOUT_MS} ms`)
       })
       if (!wasReady) log('ready', {})
       wasReady = true
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
-      // A timer can fire up to 1 ms early, so this ping doesn't depend on how much time has passed.
+      // Don't check the elapsed time here: a timer can fire up to 1 ms early.
       timer = setTimeout(() => isDraining() || startPing(), PING_INTERVAL_MS).unref()
     }
   }

@@ -7,8 +7,9 @@ import type { SettingFile } from './setting-file.ts'
 import type { Tokens } from './tokens.ts'
 
 const CHECK_INTERVAL_MS = 10_000
+const NO_FILE_REASON = 'PLANT_STORE_TOKENS_FILE is not set, so there is no file to reread'
 
-/** Makes the source of the tokens. If they come from a file, it is read again whenever it has changed, too. */
+/** Creates the token lookup. If the tokens come from a file, they're reloaded when it changes and on `reload()`. */
 export function createTokenSource(
   tokens: Tokens,
   file: SettingFile<Tokens> | undefined,
@@ -23,7 +24,7 @@ export function createTokenSource(
   const reload = file && watchFile(file, 'tokens', applyTokens, describeTokens, CHECK_INTERVAL_MS)
   return {
     authenticate: (token) => currentTokens.get(digestToken(token)),
-    reload: reload ?? (() => log('tokens-kept', { ...describeTokens(), reason: 'They come from no file.' })),
+    reload: reload ?? (() => log('tokens-kept', { ...describeTokens(), reason: NO_FILE_REASON })),
   }
 }
 
@@ -39,14 +40,18 @@ function* compareTokens(before: Tokens, after: Tokens): CooperativeTask<Readonly
   return { added, removed: before.size + added - after.size, changed }
 }
 
-/** Makes the source of the store's URL. If it comes from a file, a new password in it takes effect without a restart. */
+/**
+ * Creates the source of the store URL. If the URL comes from a file, a new password in it applies without a restart.
+ */
 export function createStoreUrlSource(
   url: string,
   file: SettingFile<string> | undefined,
 ): { readonly getCurrent: () => string; readonly reload: () => void } {
   let currentUrl = file?.value ?? url
   function applyUrl(newUrl: string): object {
-    if (!isSameStore(currentUrl, newUrl)) throw new Error('More than the password has changed, which takes a restart.')
+    if (!isSameStore(currentUrl, newUrl)) {
+      throw new Error('PLANT_STORE_URL_FILE: more than the password has changed; restart to use the new URL')
+    }
     const changed = newUrl !== currentUrl
     currentUrl = newUrl
     return { changed }

@@ -7,18 +7,18 @@ import { formatErrorCode, log } from '../log.ts'
 import { SettingError, text, type Variable } from './variables.ts'
 
 const MAX_FILE_BYTES = 16 * 2 ** 20
-/** Without O_NONBLOCK, to open a FIFO would wait for whoever writes to it. */
+/** Without O_NONBLOCK, opening a FIFO would block until another process opens it for writing. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** A settings file as it was at startup. It keeps no bytes of the file, which may be secrets in plain text. */
+/** A settings file as it was read at startup. The bytes of the file aren't kept, because they can be secrets. */
 export interface SettingFile<T> {
   readonly variable: string
   readonly path: string
-  /** SHA-256 of the content, to notice changes. */
+  /** SHA-256 of the content, to detect changes. */
   readonly digest: string
   readonly endsWithNewline: boolean
   readonly value: T
-  /** Reads the content of the file in steps that throw a SettingError. */
+  /** Parses the content of the file in steps. Throws a SettingError if it's invalid. */
   readonly parse: (bytes: Buffer) => CooperativeTask<T>
   /** The permission bits of the file. */
   readonly mode: number
@@ -26,13 +26,13 @@ export interface SettingFile<T> {
 
 export type FileVariable<T> = Variable<SettingFile<T> | undefined>
 
-/** @param parse receives the text of the file without a byte-order mark */
+/** @param parse receives the content of the file without a byte-order mark */
 export function settingFile<T>(
   name: string,
-  expects: string,
+  description: string,
   parse: (text: string) => CooperativeTask<T>,
 ): FileVariable<T> {
-  const pathVariable = text(name, undefined, expects, (path) => path !== '')
+  const pathVariable = text(name, undefined, description, 'the path of a file', (path) => path !== '')
   const parseBytes = (bytes: Buffer): CooperativeTask<T> => parse(decodeUtf8(name, bytes))
 
   function parsePath(value: string): SettingFile<T> {
@@ -51,24 +51,26 @@ export function settingFile<T>(
       bytes.fill(0)
     }
   }
-  return { name, defaultValue: undefined, expects, parse: parsePath }
+  return { ...pathVariable, parse: parsePath }
 }
 
 export function textFile(name: string, inlineVariable: Variable<string>): FileVariable<string> {
-  const expects = `a file that holds the value of ${inlineVariable.name}, in place of it`
-  return settingFile(name, expects, function* (content) {
+  const description = `${inlineVariable.name} in a file; the file is reread when it changes`
+  return settingFile(name, description, function* (content) {
     yield
     const line = content.replace(/\r?\n$/, '')
-    if (line.includes('\n')) throw new SettingError(name, 'takes a file with one line, and this one has more')
+    if (line.includes('\n')) throw new SettingError(`${name}: the file must contain only one line`)
     try {
       return inlineVariable.parse(line)
     } catch (error) {
-      throw new SettingError(name, `takes ${expects}, and this one does not: ${(error as SettingError).message}`)
+      throw new SettingError(`${name}: the content of the file is invalid: ${(error as SettingError).message}`)
     }
   })
 }
 
-/** Logs that other users can read or write a file with secrets. Windows has no such permission bits. */
+/**
+ * Logs a warning if other users can read or write a settings file, which can contain secrets. Windows has no such bits.
+ */
 export function warnAboutPermissions({ variable, path, mode }: SettingFile<unknown>): void {
   if (process.platform === 'win32' || (mode & 0o006) === 0) return
   const access = ['read', 'write'].filter((_, i) => (mode & (4 >> i)) !== 0).join(' and ')
@@ -78,13 +80,16 @@ export function warnAboutPermissions({ variable, path, mode }: SettingFile<unkno
 export const endsWithNewline = (bytes: Buffer): boolean => bytes.at(-1) === 0x0a
 
 function decodeUtf8(variable: string, bytes: Buffer): string {
-  // Otherwise two owners, or two paths, could become the same one.
-  if (!isUtf8(bytes)) throw new SettingError(variable, 'takes a file in UTF-8, and this one is not')
+  // Decoding replaces invalid bytes with U+FFFD, which could make two different owners or paths equal.
+  if (!isUtf8(bytes)) throw new SettingError(`${variable}: the file must be UTF-8`)
   const content = bytes.toString()
   return content.startsWith('\ufeff') ? content.slice(1) : content
 }
 
-/** Reads a file, up to the size that it has when opened: some have no end. @throws SettingError if that cannot be */
+/**
+ * Reads a file up to the size that it has when it's opened, because some files never end.
+ * @throws SettingError if the file can't be read, isn't a regular file, or is too large
+ */
 export function readSettingFile(variable: string, path: string): { readonly bytes: Buffer; readonly mode: number } {
   try {
     const fd = openSync(path, OPEN_FLAGS)
@@ -100,7 +105,7 @@ export function readSettingFile(variable: string, path: string): { readonly byte
   }
 }
 
-/** As {@link readSettingFile}, while everything else goes on. */
+/** Does the same as {@link readSettingFile}, without blocking the event loop. */
 export async function rereadSettingFile(variable: string, path: string): Promise<Buffer> {
   try {
     const handle = await open(path, OPEN_FLAGS)
@@ -116,13 +121,12 @@ export async function rereadSettingFile(variable: string, path: string): Promise
 }
 
 function createBuffer(variable: string, stats: Stats): Buffer {
-  if (!stats.isFile()) throw new SettingError(variable, 'takes a regular file, or a link to one, and this is neither')
-  if (stats.size > MAX_FILE_BYTES)
-    throw new SettingError(variable, 'takes a file of at most 16 MiB, and this one has more')
+  if (!stats.isFile()) throw new SettingError(`${variable} must be the path of a regular file or of a link to one`)
+  if (stats.size > MAX_FILE_BYTES) throw new SettingError(`${variable}: the file must not be larger than 16 MiB`)
   return Buffer.alloc(stats.size)
 }
 
 function toSettingError(variable: string, error: unknown): SettingError {
   if (error instanceof SettingError) return error
-  return new SettingError(variable, `takes a file that can be read, and this one cannot (${formatErrorCode(error)})`)
+  return new SettingError(`${variable}: the file cannot be read (${formatErrorCode(error)})`)
 }

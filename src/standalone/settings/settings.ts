@@ -30,10 +30,11 @@ export interface Settings extends ConfigurableLimits, Omit<typeof DEFAULT_OPTION
   readonly drainDelayMs: number
 }
 
+/** Examples of the store URLs that this installation supports. */
 const STORE_URL_EXAMPLES = STORE_SCHEMES.flatMap(({ unavailableReason, example }) =>
   unavailableReason === undefined ? example : [],
 ).join(' or ')
-/** What systems have room for in the address of a Unix socket. Node 20 cuts what is longer. */
+/** The longest socket path that fits into a Unix socket address on every system. Node 20 truncates longer paths. */
 export const MAX_SOCKET_PATH_BYTES = 103
 const { maxBodyBytes, maxListsPerOwner, storeTimeoutMs } = DEFAULT_OPTIONS
 
@@ -42,21 +43,31 @@ export const isSocketPath = (host: string): boolean => host.startsWith('/')
 const STORE_URL = text(
   'PLANT_STORE_URL',
   'memory:',
-  `a URL like ${STORE_URL_EXAMPLES}: where the plants are kept`,
+  'where plants are stored',
+  `a URL such as ${STORE_URL_EXAMPLES}`,
   isStoreUrl,
 )
 
-/** Nobody needs to set how often the server looks for late requests. */
+/** The limits that have a setting. The interval of the checks for late requests is an implementation detail. */
 type ConfigurableLimits = Omit<Limits, 'checkIntervalMs'>
 
 const LIMIT_SETTINGS: Readonly<Record<keyof ConfigurableLimits, readonly [name: string, description: string]>> = {
-  drainTimeoutMs: ['PLANT_STORE_DRAIN_TIMEOUT_MS', 'milliseconds that a shutdown may take after that delay'],
-  headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'milliseconds in which a header must arrive'],
-  requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'milliseconds in which a whole request must arrive'],
-  keepAliveTimeoutMs: ['PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS', 'milliseconds (and 1 s) until an idle connection closes'],
-  stallTimeoutMs: ['PLANT_STORE_STALL_TIMEOUT_MS', 'milliseconds after which a client that takes nothing is cut'],
-  maxHeaderBytes: ['PLANT_STORE_MAX_HEADER_BYTES', 'the most header bytes'],
-  maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the most connections'],
+  drainTimeoutMs: [
+    'PLANT_STORE_DRAIN_TIMEOUT_MS',
+    'how long a shutdown can take after the drain delay, in milliseconds',
+  ],
+  headersTimeoutMs: ['PLANT_STORE_HEADERS_TIMEOUT_MS', 'how long a request header can take to arrive, in milliseconds'],
+  requestTimeoutMs: ['PLANT_STORE_REQUEST_TIMEOUT_MS', 'how long a whole request can take to arrive, in milliseconds'],
+  keepAliveTimeoutMs: [
+    'PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS',
+    'the keep-alive timeout of idle connections, in milliseconds; the server closes them 1 s later',
+  ],
+  stallTimeoutMs: [
+    'PLANT_STORE_STALL_TIMEOUT_MS',
+    'how long a response can make no progress before its connection is reset, in milliseconds',
+  ],
+  maxHeaderBytes: ['PLANT_STORE_MAX_HEADER_BYTES', 'the maximum size of a request header, in bytes'],
+  maxConnections: ['PLANT_STORE_MAX_CONNECTIONS', 'the maximum number of open connections'],
 }
 
 const limitEntries = Object.entries(LIMIT_SETTINGS).map(([limit, [name, description]]) => {
@@ -68,54 +79,83 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   host: text(
     'HOST',
     '127.0.0.1',
-    `the host name or address to listen on, or the absolute path of a Unix socket, of ${MAX_SOCKET_PATH_BYTES} bytes at most`,
+    'where to listen',
+    `a host name, an IP address, or the absolute path of a Unix socket of at most ${MAX_SOCKET_PATH_BYTES} bytes`,
     (host) => (isSocketPath(host) ? Buffer.byteLength(host) <= MAX_SOCKET_PATH_BYTES : host !== ''),
   ),
-  port: integer('PORT', 3000, 'the port to listen on; 0 takes a free one', 0, 65_535),
+  port: integer('PORT', 3000, 'the port to listen on; 0 selects a free port', 0, 65_535),
   tokens: tokenList('PLANT_STORE_TOKENS'),
   tokensFile: tokenFile('PLANT_STORE_TOKENS_FILE', 'PLANT_STORE_TOKENS'),
   storeUrl: STORE_URL,
   storeUrlFile: textFile('PLANT_STORE_URL_FILE', STORE_URL),
-  migrate: flag('PLANT_STORE_MIGRATE', '1', 'whether the table, or the SQLite file, is made if there is none'),
-  postgresPoolSize: integer('PLANT_STORE_POSTGRES_POOL_SIZE', 10, 'the most connections to Postgres', 1, 10_000),
-  postgresBatch: integer(
-    'PLANT_STORE_POSTGRES_BATCH',
-    DEFAULT_POSTGRES_BATCH,
-    'the most plants of one statement; 1 suits a table that is distributed by owner',
+  migrate: flag('PLANT_STORE_MIGRATE', '1', 'whether to create the table or the SQLite file if it does not exist'),
+  postgresPoolSize: integer(
+    'PLANT_STORE_POSTGRES_POOL_SIZE',
+    10,
+    'the maximum number of Postgres connections',
     1,
     10_000,
   ),
-  maxBodyBytes: integer('PLANT_STORE_MAX_BODY_BYTES', maxBodyBytes, 'the most bytes of a body', 1, MAX_BODY_BYTES),
-  maxLimit: integer('PLANT_STORE_MAX_LIMIT', undefined, 'the most plants of a list'),
+  postgresBatch: integer(
+    'PLANT_STORE_POSTGRES_BATCH',
+    DEFAULT_POSTGRES_BATCH,
+    'the maximum number of plants per statement; use 1 for a table that is distributed by owner',
+    1,
+    10_000,
+  ),
+  maxBodyBytes: integer(
+    'PLANT_STORE_MAX_BODY_BYTES',
+    maxBodyBytes,
+    'the maximum size of a request body, in bytes',
+    1,
+    MAX_BODY_BYTES,
+  ),
+  maxLimit: integer('PLANT_STORE_MAX_LIMIT', undefined, 'the maximum number of plants per list response'),
   maxListsPerOwner: integer(
     'PLANT_STORE_MAX_LISTS_PER_OWNER',
     maxListsPerOwner,
-    'the most long lists of one owner that are read at once',
+    'the maximum number of long lists that one owner can read at the same time',
   ),
-  storeTimeoutMs: integer('PLANT_STORE_STORE_TIMEOUT_MS', storeTimeoutMs, 'milliseconds for a call of the store'),
-  accessLog: flag('PLANT_STORE_ACCESS_LOG', '0', 'whether a line is logged for each response'),
-  page: flag('PLANT_STORE_PAGE', '1', 'whether there is a page for people at /'),
-  slowMs: integer('PLANT_STORE_SLOW_MS', undefined, 'milliseconds from which on a response is logged as slow'),
+  storeTimeoutMs: integer(
+    'PLANT_STORE_STORE_TIMEOUT_MS',
+    storeTimeoutMs,
+    'the timeout of a store call, in milliseconds',
+  ),
+  accessLog: flag('PLANT_STORE_ACCESS_LOG', '0', 'whether to log each response'),
+  page: flag('PLANT_STORE_PAGE', '1', 'whether to serve the web UI at /'),
+  slowMs: integer(
+    'PLANT_STORE_SLOW_MS',
+    undefined,
+    'the duration from which a response is logged as slow, in milliseconds',
+  ),
   corsOrigins: originList('PLANT_STORE_CORS_ORIGINS'),
-  adminPort: integer('PLANT_STORE_ADMIN_PORT', undefined, 'a port for the probes and the metrics', 0, 65_535),
+  adminPort: integer(
+    'PLANT_STORE_ADMIN_PORT',
+    undefined,
+    'a second port, for /livez, /readyz and /metrics; 0 selects a free port',
+    0,
+    65_535,
+  ),
   adminHost: text(
     'PLANT_STORE_ADMIN_HOST',
     undefined,
-    'the host name or address of that port; HOST if not set, or 127.0.0.1 if that is a path',
+    'where to listen for the admin port; by default HOST, or 127.0.0.1 if HOST is a Unix socket',
+    'a host name or an IP address',
     (host) => host !== '' && !isSocketPath(host),
   ),
-  reusePort: flag('PLANT_STORE_REUSE_PORT', '0', 'whether several programs may listen on the port'),
-  socketMode: permissions('PLANT_STORE_SOCKET_MODE', '660', 'who may connect to the Unix socket'),
-  // A balancer's health check needs time to see that the service is no longer ready.
+  reusePort: flag('PLANT_STORE_REUSE_PORT', '0', 'whether several server processes can listen on the port'),
+  socketMode: permissions('PLANT_STORE_SOCKET_MODE', '660', 'the permissions of the Unix socket'),
+  // Gives a load balancer's health check time to notice that the server is no longer ready.
   drainDelayMs: integer(
     'PLANT_STORE_DRAIN_DELAY_MS',
     0,
-    'milliseconds in which a shutdown only makes /readyz answer 503, before it drains',
+    'how long /readyz returns 503 before a shutdown starts to drain connections, in milliseconds',
     0,
   ),
   ...(Object.fromEntries(limitEntries) as Record<keyof ConfigurableLimits, Variable<number>>),
 }
 
+/** Reads all settings. @throws SettingError for the first one that is invalid */
 export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
   const ownEnvironment = removeServiceLinks(environment)
   const isSet = ({ name }: { readonly name: string }): boolean => ownEnvironment[name] !== undefined
@@ -123,22 +163,26 @@ export function readSettings(environment: NodeJS.ProcessEnv, version: string = p
   const entries = Object.entries<Variable<unknown>>(VARIABLES)
   const names = entries.map(([, { name }]) => name)
   checkVariableNames(ownEnvironment, names)
-  // If both were set, nobody could see which one counts.
+  // Reject both rather than define a precedence, which could silently use the wrong one.
   for (const [file, inlineVariable] of [[tokensFile, tokens] as const, [storeUrlFile, storeUrl] as const]) {
     if (!isSet(file) || !isSet(inlineVariable)) continue
-    throw new SettingError(file.name, `and ${inlineVariable.name} are both set: set only one of them`)
+    throw new SettingError(`${file.name} and ${inlineVariable.name} are both set; set only one of them`)
   }
-  if (isSet(adminHost) && !isSet(adminPort)) throw new SettingError(adminHost.name, `needs ${adminPort.name} beside it`)
+  if (isSet(adminHost) && !isSet(adminPort)) {
+    throw new SettingError(`${adminHost.name} is set without ${adminPort.name}; set both or neither`)
+  }
   if (isSet(port) && isSocketPath(readVariable(ownEnvironment, host))) {
-    throw new SettingError(port.name, 'must not be set if HOST is the path of a Unix socket')
+    throw new SettingError(`${port.name} must not be set if HOST is the path of a Unix socket`)
   }
   const values = entries.map(([key, variable]) => [key, readVariable(ownEnvironment, variable)])
   const settings = Object.fromEntries(values) as Settings
   if (settings.reusePort) checkReusePort(settings, version)
-  // Workers share a port, so each request would see the plants of another worker.
+  // Workers share a port, so with a separate store in each worker, a client's requests would reach different stores.
   if (cluster.isWorker && !isSharedStore(getStoreUrl(settings))) {
     const { name } = settings.storeUrlFile === undefined ? storeUrl : storeUrlFile
-    throw new SettingError(name, 'takes a store that processes can share, in a worker of node:cluster (PM2)')
+    throw new SettingError(
+      `${name} must be a store that processes can share, because this is a node:cluster (PM2) worker`,
+    )
   }
   return settings
 }
@@ -149,14 +193,20 @@ function checkReusePort(settings: Settings, version: string): void {
   const { host, port } = settings
   const [major, minor] = version.split('.').map(Number)
   const { name } = VARIABLES.reusePort
-  if (major! * 1000 + minor! < 22012) throw new SettingError(name, `needs Node 22.12 or later, not ${version}`)
-  if (isSocketPath(host) || port === 0) throw new SettingError(name, 'needs a PORT other than 0')
+  if (major! * 1000 + minor! < 22012)
+    throw new SettingError(`${name} requires Node 22.12 or later; this is Node ${version}`)
+  if (isSocketPath(host) || port === 0) throw new SettingError(`${name} requires a TCP port other than 0`)
   if (!isSharedStore(getStoreUrl(settings))) {
-    throw new SettingError(name, 'needs a store that programs can share; here each would have plants of its own')
+    throw new SettingError(
+      `${name} requires a store that processes can share, and this one belongs to a single process`,
+    )
   }
 }
 
-/** Reads where the program listens, whatever the other settings are: a file of tokens may be wrong by now. */
+/**
+ * Reads only where the server listens, so that other settings, such as an invalid token file, can't fail a health
+ * check.
+ */
 export function readAddress(environment: NodeJS.ProcessEnv): Pick<Settings, 'host' | 'port'> {
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }
 }
@@ -168,19 +218,21 @@ function readVariable<T>(environment: NodeJS.ProcessEnv, { name, defaultValue, p
 
 const USAGE = `Usage: plant-store [--help | --version | --ready | --migrate]
 
-  --help     prints this
-  --version  prints the version
-  --ready    asks the service at HOST and PORT whether it is ready, and ends with status 0 or 1
-  --migrate  makes the table, or the SQLite file, if there is none, and ends
+Without an option, plant-store starts the server.
 
-The settings are environment variables. With their defaults, they are:
+  --help     print this help
+  --version  print the version
+  --ready    check whether the server at HOST and PORT is ready; exits with 0 if it is, else with 1
+  --migrate  create the table or the SQLite file if it does not exist, and exit
+
+Settings are environment variables. These are their defaults, with the accepted values in parentheses:
 
 `
 
 export function formatHelp(): string {
   const rows = Object.values(VARIABLES).map(
-    ({ name, defaultValue, expects }) =>
-      `  ${defaultValue === undefined ? name : `${name}=${defaultValue}`}\n      ${expects}\n`,
+    ({ name, defaultValue, description, expects }) =>
+      `  ${defaultValue === undefined ? name : `${name}=${defaultValue}`}\n      ${description} (${expects})\n`,
   )
   return `${USAGE}${rows.join('')}`
 }

@@ -4,71 +4,80 @@ import { runToCompletion, type CooperativeTask } from '../../scheduler.ts'
 import { settingFile, type FileVariable } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 
+/** Callers by the digest of their token. */
 export type Tokens = ReadonlyMap<string, Caller>
 
 /**
- * A token can't contain a colon, so the last colon ends the owner. An owner can't contain a character that could separate
- * two entries, or an invisible character that was copied from a web page.
+ * A token can't contain a colon, so the last colon ends the owner. An owner can't contain characters that might be
+ * meant to separate entries, or invisible characters, which can be copied from a web page by accident.
  */
 const ENTRY_PATTERN = new RegExp(
   String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
 )
 
 const ENTRY_FORMAT =
-  'owner:token or owner:sha256= with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
-  'An owner has no white space, comma or quote and does not begin with "#"; ' +
-  'a token has letters, digits and -._~+/, then any "="'
+  'owner:token or owner:sha256=<64 hexadecimal digits>, followed by " read" if the token is read-only. ' +
+  'An owner must not contain white space, commas or quotes, or begin with "#". ' +
+  'A token must consist of letters, digits and -._~+/, with any number of "=" at its end'
 
-const MISREAD_DIGEST_PROBLEM =
-  'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
-  'owner:$sha256$, it would become a token'
+const MISREAD_DIGEST_MESSAGE =
+  'looks like a digest, but would be read as a token. Write the digest as owner:sha256=<64 hexadecimal digits>; ' +
+  'the older form owner:$sha256$<digits> needs single quotes, or a shell expands its $'
 
-/** Part of the name of a digest in a form that isn't accepted. make expands the `$s` of `$sha256$`. */
+/**
+ * Matches the name of a digest in an unsupported form, without the `s`, because make expands the `$s` of `$sha256$`.
+ */
 const DIGEST_NAME = /ha-?256/i
-/** The end of an owner before such a digest: in `ada:sha256:2cf2…`, the last colon divides the entry. */
+/**
+ * Matches an owner that ends with the name of a digest: in `ada:sha256:2cf2…`, the last colon ends the owner.
+ */
 const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
 
 /**
- * What remains of `$sha256$2434cf…` in shells: the value of the parameter `$2`, or of `$0`, such as `zsh`, and 63 digits;
- * or fewer where the number of a parameter can have several digits, as in zsh and in Dockerfiles. There are more digits if
- * the value ends with some, as a process ID does.
+ * Matches what a shell leaves of `$sha256$2434cf…`: it expands the parameter `$2`, or `$0` to a name such as `zsh`, and
+ * 63 digits remain. Fewer remain where the number of a parameter can have several digits, as in zsh and in Dockerfiles.
+ * There are more if the value of the parameter ends with digits itself, as a process ID does.
  */
 const EXPANDED_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
-/** The same after a value whose last letter could be a digit, such as `prod`. */
+/** Matches the same after an expanded value whose last letter is also a hexadecimal digit, such as `prod`. */
 const EXPANDED_DIGEST_AFTER_WORD = /[g-z][a-f][0-9a-f]{63}$/i
 
-/** Whether a plain token looks like a digest or the rest of one. Digests aren't secret, so they must never be tokens. */
+/**
+ * Returns whether a plain token looks like a digest or what a shell left of one. Digests aren't secret, so they must
+ * never be accepted as tokens.
+ */
 function isLikelyDigest(owner: string, token: string): boolean {
   if (DIGEST_NAME.test(token) || DIGEST_OWNER.test(owner)) return true
-  // Searching all of a long token for digits would take quadratic time.
+  // Only the end of the token is searched, because searching all of a long token for digits takes quadratic time.
   const tail = token.slice(-72)
   if (EXPANDED_DIGEST.test(tail) || EXPANDED_DIGEST_AFTER_WORD.test(tail)) return true
-  // `$0` is the path of a script.
+  // In a script, `$0` expands to its path, such as `./deploy.sh`.
   return token.includes('/') && /[0-9a-f]{63}$/i.test(tail)
 }
 
-/** Tokens that an unset variable turns into. No program means to let in a client that sends one. */
+/** Digests of the tokens that result from an unset variable. Accepting these tokens is never intended. */
 const UNSET_TOKEN_DIGESTS: ReadonlySet<string> = new Set(['', ...UNSET_TOKENS].map(digestToken))
 
 export function tokenList(name: string): Variable<Tokens | undefined> {
-  const expects =
-    'owner:token, "owner:token read" or owner:sha256=<digest>, separated by commas; ' +
-    'by default a random token for the owner demo'
+  const description = 'the bearer tokens and their owners; without any, the server generates a demo token'
+  const expects = 'comma-separated entries: owner:token, "owner:token read" (read-only) or owner:sha256=<digest>'
   const parse = (value: string): Tokens => runToCompletion(parseTokens(name, 'entry', value))
-  return { name, defaultValue: undefined, expects, parse }
+  return { name, defaultValue: undefined, description, expects, parse }
 }
 
 export function tokenFile(name: string, listVariable: string): FileVariable<Tokens> {
-  const expects = `a file with such an entry in each line, in place of ${listVariable}; read again when it changes`
-  return settingFile(name, expects, (text) => parseTokens(name, 'line', text))
+  const description = `token entries in a file, one per line, instead of ${listVariable}; the file is reread when it changes`
+  return settingFile(name, description, (text) => parseTokens(name, 'line', text))
 }
 
-/** Its errors give the number of a wrong entry, and do not quote it: it may hold a token. */
+/**
+ * Parses token entries. Errors contain the number of the invalid entry, but never its text, which can contain a token.
+ */
 function* parseTokens(variable: string, unit: 'entry' | 'line', text: string): CooperativeTask<Tokens> {
   try {
     return yield* parseEntries(variable, unit, text)
   } finally {
-    // V8 keeps the text that was matched last (`RegExp.input`) until something else matches.
+    // V8 keeps the last matched text in memory (`RegExp.input`) until another match replaces it.
     EMPTY_PATTERN.test('')
   }
 }
@@ -81,31 +90,33 @@ function* parseEntries(variable: string, unit: 'entry' | 'line', text: string): 
   let previousEnd = 0
   for (const { 0: rawEntry, index } of text.matchAll(unit === 'entry' ? /[^,]+/g : /[^\n]+/g)) {
     yield
-    // Between two pieces stands nothing but what divides entries.
+    // Only separators are between two matches, and each of them begins a new entry, even if that is empty.
     entryNumber += index - previousEnd
     previousEnd = index + rawEntry.length
     const entry = rawEntry.trim()
     if (entry === '' || (unit === 'line' && entry.startsWith('#'))) continue
-    const position = `${unit} ${entryNumber}`
+    const position = `${variable}: ${unit} ${entryNumber}`
     if (entry.includes('\ufffd')) {
-      throw new SettingError(variable, `takes text in UTF-8; ${position} contains U+FFFD, which replaces other bytes`)
+      throw new SettingError(`${position} contains U+FFFD, which replaces bytes that are not UTF-8; use UTF-8`)
     }
     const groups = ENTRY_PATTERN.exec(entry)?.groups
-    if (groups === undefined) throw new SettingError(variable, `takes ${ENTRY_FORMAT}; ${position} is not of that form`)
+    if (groups === undefined) throw new SettingError(`${position} must be ${ENTRY_FORMAT}`)
     const { owner, digest, token, read: readSuffix } = groups as { owner: string } & Partial<Record<string, string>>
     if (token !== undefined && isLikelyDigest(owner, token)) {
-      throw new SettingError(variable, `${MISREAD_DIGEST_PROBLEM}; ${position} looks like that`)
+      throw new SettingError(`${position} ${MISREAD_DIGEST_MESSAGE}`)
     }
     const tokenDigest = token === undefined ? Buffer.from(digest!, 'hex').toString('latin1') : digestToken(token)
     if (UNSET_TOKEN_DIGESTS.has(tokenDigest))
-      throw new SettingError(variable, `must not hold the token of an unset variable; ${position} does`)
-    if (tokens.has(tokenDigest)) throw new SettingError(variable, `takes each token once; ${position} repeats one`)
-    // The owner is a slice, which would keep the text with all tokens in memory.
+      throw new SettingError(
+        `${position} has the token "undefined" or "null", or an empty one; check for an unset variable`,
+      )
+    if (tokens.has(tokenDigest)) throw new SettingError(`${position} repeats the token of an earlier entry`)
+    // Copy the owner: a slice of the text would keep the whole text, with all tokens, in memory.
     tokens.set(tokenDigest, {
       owner: Buffer.from(owner).toString(),
       access: readSuffix === undefined ? 'write' : 'read',
     })
   }
-  if (tokens.size === 0) throw new SettingError(variable, 'takes at least one owner:token; there is none')
+  if (tokens.size === 0) throw new SettingError(`${variable} must contain at least one entry, such as owner:token`)
   return tokens
 }

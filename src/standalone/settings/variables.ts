@@ -2,22 +2,25 @@ import { MAX_TIMER_MS } from '../../option-checks.ts'
 import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../plants/stray-characters.ts'
 
 const PREFIX = 'PLANT_STORE_'
-/** Variables that Kubernetes makes for a service called `plant-store` begin like our settings do. */
+/** Matches variables that Kubernetes sets for a service named `plant-store`. Their prefix is the same as ours. */
 const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
-/** The value of such a variable whose name could also be that of a setting. */
+/** Matches the values of the Kubernetes variables whose names end in `_PORT`, as those of our settings can too. */
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 
-/** A setting is wrong, or what it names cannot be had now. Names the variable and what it takes; quotes nothing. */
+/**
+ * Thrown when a setting is invalid, or when the resource that it refers to isn't available. The message names the
+ * variable and what it must be, and never contains its value, which can be a secret.
+ */
 export class SettingError extends Error {
   static {
     this.prototype.name = 'SettingError'
   }
 
-  /** The exit status of a program that ends because of it: 1 if waiting may help, else 2. */
+  /** The exit status of the process: 1 if the same settings can work later, otherwise 2. */
   readonly exitStatus: 1 | 2
 
-  constructor(variable: string, problem: string, exitStatus: 1 | 2 = 2) {
-    super(`${variable} ${problem}`)
+  constructor(message: string, exitStatus: 1 | 2 = 2) {
+    super(message)
     this.exitStatus = exitStatus
   }
 }
@@ -25,40 +28,45 @@ export class SettingError extends Error {
 export interface Variable<T> {
   readonly name: string
   readonly defaultValue: string | undefined
+  /** What the variable sets, for `--help`. */
+  readonly description: string
+  /** The valid values, as they complete "must be …" in an error message. */
   readonly expects: string
+  /** @throws SettingError if the value is invalid */
   readonly parse: (value: string) => T
 }
 
 /**
- * Characters that editors, env files with CRLF line endings and web pages leave in a value, and the beginning of a comment,
- * which Docker and systemd read as part of the value. Node decodes bytes that aren't UTF-8 as U+FFFD, so two different
- * paths or hosts could become one.
+ * Characters that get into a value by accident: from an editor, a web page, an env file with CRLF line endings, or a
+ * comment after the value, which Docker and systemd read as part of it. Node decodes bytes that aren't UTF-8 as U+FFFD,
+ * which could make two different paths or hosts equal.
  */
 const STRAY_CHARACTER = new RegExp(
   String.raw`[\p{Cc}\u2028\u2029\ufffd]|${INVISIBLE_CHARACTERS}|\s#|${LEADING_OR_TRAILING_STRAY}`,
   'u',
 )
 
-/** @param parseValue gives undefined for what the variable does not take */
+/** @param parseValue returns undefined for an invalid value */
 function createVariable<T>(
   name: string,
   defaultValue: string | undefined,
+  description: string,
   expects: string,
   parseValue: (value: string) => T | undefined,
-) {
+): Variable<T> {
   function parse(value: string): T {
     const [stray] = STRAY_CHARACTER.exec(value) ?? []
     if (stray !== undefined) {
-      throw new SettingError(name, `takes ${expects}; remove ${escapeText(stray)} from its value`)
+      throw new SettingError(`${name} must be ${expects}; remove ${escapeText(stray)} from its value`)
     }
     const parsed = parseValue(value)
-    if (parsed === undefined) throw new SettingError(name, `takes ${expects}`)
+    if (parsed === undefined) throw new SettingError(`${name} must be ${expects}`)
     return parsed
   }
-  return { name, defaultValue, expects, parse }
+  return { name, defaultValue, description, expects, parse }
 }
 
-/** Writes a text in double quotes, in printable ASCII. */
+/** Formats a text in double quotes, with escapes for everything but printable ASCII. */
 function escapeText(text: string): string {
   return JSON.stringify(text).replace(/[\x7f-\uffff]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -68,13 +76,16 @@ function escapeText(text: string): string {
 export function text<P extends string | undefined>(
   name: string,
   defaultValue: P,
+  description: string,
   expects: string,
   isValid: (value: string) => boolean,
 ): Variable<string | P> {
-  return createVariable(name, defaultValue, expects, (value) => (isValid(value) ? value : undefined))
+  return createVariable<string>(name, defaultValue, description, expects, (value) =>
+    isValid(value) ? value : undefined,
+  )
 }
 
-/** Its default bounds are those of a time in milliseconds. */
+/** Defines a setting that is an integer, by default within the bounds of a timeout in milliseconds. */
 export function integer<P extends number | undefined>(
   name: string,
   defaultValue: P,
@@ -82,10 +93,11 @@ export function integer<P extends number | undefined>(
   min = 1,
   max: number = MAX_TIMER_MS,
 ): Variable<number | P> {
-  return createVariable(
+  return createVariable<number>(
     name,
     defaultValue?.toString(),
-    `a whole number from ${min} to ${max}: ${description}`,
+    description,
+    `an integer from ${min} to ${max}`,
     (value) => {
       const number = Number(value)
       return /^(?:0|[1-9][0-9]*)$/.test(value) && number >= min && number <= max ? number : undefined
@@ -94,23 +106,24 @@ export function integer<P extends number | undefined>(
 }
 
 export function permissions(name: string, defaultValue: string, description: string): Variable<number> {
-  return createVariable(name, defaultValue, `permissions in octal such as 660: ${description}`, (value) => {
+  return createVariable(name, defaultValue, description, 'three octal digits such as 660', (value) => {
     return /^[0-7]{3}$/.test(value) ? parseInt(value, 8) : undefined
   })
 }
 
 export function flag(name: string, defaultValue: '0' | '1', description: string): Variable<boolean> {
-  return createVariable(name, defaultValue, `1 or 0: ${description}`, (value) =>
+  return createVariable(name, defaultValue, description, '1 or 0', (value) =>
     /^[01]$/.test(value) ? value === '1' : undefined,
   )
 }
 
-/** The origins whose pages may use the service; `*` stands for all. */
+/** The origins whose pages can call the service with CORS; `*` means all origins. */
 export type Origins = ReadonlySet<string> | '*'
 
 export function originList(name: string): Variable<Origins | undefined> {
-  const expects = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
-  const list = createVariable<Origins>(name, undefined, expects, (value) => {
+  const description = 'the origins whose web pages can call the API with CORS'
+  const expects = 'comma-separated origins such as https://app.example, or *'
+  const list = createVariable<Origins>(name, undefined, description, expects, (value) => {
     const origins = value.split(',').map((origin) => origin.trim())
     if (value === '*') return '*'
     return origins.every(isOrigin) ? new Set(origins) : undefined
@@ -118,13 +131,14 @@ export function originList(name: string): Variable<Origins | undefined> {
   return { ...list, parse: (value) => list.parse(value.trim()) }
 }
 
-/** Whether a text is an origin as browsers write it: in lower case, without the default port and without a path. */
+/** Returns whether a text is an origin as browsers send it: in lower case, without the default port or a path. */
 function isOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, host } = new URL(text)
   return host !== '' && !host.includes('*') && text === `${protocol}//${host}`
 }
 
+/** Removes the variables that Kubernetes sets for services with names such as `plant-store` or `plant-store-admin`. */
 export function removeServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const isNotServiceLink = ([name, value]: [string, string | undefined]): boolean =>
     !SERVICE_LINK.test(name) && !(name.endsWith('_PORT') && SERVICE_URL.test(String(value)))
@@ -132,9 +146,10 @@ export function removeServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.Proce
 }
 
 /**
- * A misspelled PLANT_STORE_TOKENS must never start a service with a demo token. If an env file begins with a byte-order
- * mark, that mark becomes part of the first variable's name.
- * @throws SettingError
+ * Rejects unknown variables with our prefix, because a misspelled PLANT_STORE_TOKENS must never start a server with a
+ * demo token. Also rejects invisible characters in names: the byte-order mark of an env file becomes part of its first
+ * name.
+ * @throws SettingError if a name is invalid
  */
 export function checkVariableNames(environment: NodeJS.ProcessEnv, knownNames: readonly string[]): void {
   for (const name of Object.keys(environment)) {
@@ -142,8 +157,8 @@ export function checkVariableNames(environment: NodeJS.ProcessEnv, knownNames: r
     const hasPrefix = visibleName.toUpperCase().startsWith(PREFIX)
     if (knownNames.includes(name) || !(hasPrefix || knownNames.includes(visibleName))) continue
     if (visibleName !== name)
-      throw new SettingError(visibleName, `has invisible characters in its name, ${escapeText(name)}`)
-    throw new SettingError(name, `is no setting; the nearest one is ${findNearestName(name, knownNames)}`)
+      throw new SettingError(`the name of ${visibleName} contains invisible characters: ${escapeText(name)}`)
+    throw new SettingError(`unknown setting ${name}; did you mean ${findNearestName(name, knownNames)}?`)
   }
 }
 
@@ -154,10 +169,10 @@ function findNearestName(name: string, knownNames: readonly string[]): string {
   return knownNames[distances.indexOf(Math.min(...distances))]!
 }
 
-/** PLANT_STORE_PORT is PORT with our prefix. */
+/** Removes our prefix, so that PORT is the nearest name of PLANT_STORE_PORT. */
 const removePrefix = (name: string): string => (name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name)
 
-/** How many characters must be inserted, removed or replaced (Levenshtein). Takes the product of the lengths. */
+/** Returns the Levenshtein distance of two texts, in time proportional to the product of their lengths. */
 function computeEditDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (const [i, char] of Array.from(a).entries()) {

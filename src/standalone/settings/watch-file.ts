@@ -6,14 +6,18 @@ import { log, rejectedFiles } from '../log.ts'
 import { endsWithNewline, rereadSettingFile, type SettingFile } from './setting-file.ts'
 import { SettingError } from './variables.ts'
 
-/** How soon a second look follows one that found a change. Both must find the same: a file may be half written. */
+/** The delay before the second check of a changed file. Both must agree, because a file can be half written. */
 const RECHECK_DELAY_MS = 100
-const HALF_WRITTEN_MESSAGE = 'takes a file that ends with a newline, as it did before: it may be half written'
+const HALF_WRITTEN_MESSAGE =
+  'the file must end with a newline, as its previous version did; it might not be completely written yet'
 
 /**
- * Follows the content of a file. Its time or inode would not do: a mounted secret is swapped by symbolic link.
- * @param describeKept what still holds if the file is missing, wrong or half written; for what is wrong, `take` throws
- * @returns a function that rereads the file now, without the second look
+ * Watches a file, and applies its content whenever that has changed. Checks the content rather than the modification
+ * time or the inode, because mounted secrets are swapped by symbolic link.
+ * @param apply applies the new value and returns the fields of its log event; throws if the value can't be applied
+ * @param describeKept returns the log fields that describe the value still in effect, for a file that is missing,
+ * invalid or half written
+ * @returns a function that rereads and applies the file immediately, without a second check
  */
 export function watchFile<T>(
   { variable, path, digest, endsWithNewline: hadFinalNewlineAtStart, parse }: SettingFile<T>,
@@ -23,7 +27,7 @@ export function watchFile<T>(
   checkIntervalMs: number,
 ): () => void {
   let hadFinalNewline = hadFinalNewlineAtStart
-  /** What the last look found: a digest of the file, which may hold secrets in plain text, or why it cannot be read. */
+  /** The result of the last check: an error message, or a digest of the content, because the content can be secret. */
   let lastSeen = digest
   let applied = lastSeen
   let latestCheck = Promise.resolve()
@@ -33,13 +37,14 @@ export function watchFile<T>(
     timer = setTimeout(() => queueCheck(false), delayMs).unref()
   }
 
-  /** One look at a time: a file on a network may take long to read. */
+  /** Runs one check at a time, because reading a file on a network drive can be slow. */
   function queueCheck(isForced: boolean): void {
     latestCheck = latestCheck.then(() => check(isForced))
   }
 
   async function check(isForced: boolean): Promise<void> {
-    // Otherwise the next look could follow this one at once, and find the same half.
+    // Otherwise, after a slow read, the next check could run right after this one and see the same half-written
+    // content.
     clearTimeout(timer)
     const result = await rereadSettingFile(variable, path).catch((error: unknown) => error as SettingError)
     const fingerprint = result instanceof SettingError ? result.message : hash('sha256', result)
@@ -49,9 +54,9 @@ export function watchFile<T>(
       applied = fingerprint
       await applyOrKeep(result)
     }
-    // The memory of a freed buffer keeps its bytes until it is used again.
+    // Erase the secrets: freed memory keeps its bytes until it's reused.
     if (!(result instanceof SettingError)) result.fill(0)
-    // The signal may have come before the file was whole.
+    // SIGHUP can arrive before the file is completely written, so a check follows soon.
     scheduleCheck(isForced || !isStable ? RECHECK_DELAY_MS : checkIntervalMs)
   }
 
@@ -59,7 +64,7 @@ export function watchFile<T>(
     try {
       if (content instanceof SettingError) throw content
       const value = await runInTicks(parse(content))
-      if (hadFinalNewline && !endsWithNewline(content)) throw new SettingError(variable, HALF_WRITTEN_MESSAGE)
+      if (hadFinalNewline && !endsWithNewline(content)) throw new SettingError(`${variable}: ${HALF_WRITTEN_MESSAGE}`)
       const fields = await apply(value)
       hadFinalNewline = endsWithNewline(content)
       rejectedFiles.set(variable, false)

@@ -110,8 +110,15 @@ export class FileChecker {
     const isIncomplete = this.#hadFinalNewline && !found.endsWith('\n')
     if (parsed === undefined || isIncomplete) {
       this.#check(event === `${this.#name}-kept`, 'a file that is wrong or half written is not taken')
-      const expectedReason = found === 'memory:\n' ? /takes a restart/ : /takes |^unknown parameter/
-      this.#check((parsed === undefined ? expectedReason : /half written/).test(reason), 'the log says why', reason)
+      const expectedReason =
+        found === 'memory:\n'
+          ? /restart to use/
+          : / must |repeats the token|cannot be read|restart to use|takes postgres:|unknown parameter/
+      this.#check(
+        (parsed === undefined ? expectedReason : /not be completely written/).test(reason),
+        'the log says why',
+        reason,
+      )
       const expectedFields = this.#name === 'tokens' ? { tokens: Object.keys(this.#applied).length } : {}
       this.#check(toJson(fields) === toJson(expectedFields), 'the log says what holds', fields)
     } else {

@@ -119,7 +119,7 @@ suite('the admin port', () => {
     assert.equal(responses[2]!.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
     assert.deepEqual(await responses[3]!.json(), {
       error: 40400,
-      message: 'There is nothing at this path. Here are /livez, /readyz and /metrics.',
+      message: 'No such resource. The admin port has /livez, /readyz and /metrics.',
     })
     const post = await fetch(`${admin}/metrics`, { method: 'POST' })
     assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD, OPTIONS'])
@@ -187,7 +187,7 @@ suite('/readyz', () => {
     ['resolves the ping', () => Promise.resolve()],
     ['rejects the ping', () => Promise.reject(away), /^Error: the database is away\n/],
     ['throws in ping', throwing, /^Error: the database is away\n/],
-    ['never resolves the ping', never, /^StoreUnavailableError: the store did not answer a ping within 900 ms\n/],
+    ['never resolves the ping', never, /^StoreUnavailableError: the store did not respond to a ping within 900 ms\n/],
   ]
   for (const [name, ping, reason] of rows) {
     test(`returns ${reason ? '503 and logs the reason' : '200'} if the store ${name}`, async (t) => {

@@ -47,14 +47,10 @@ for (const [when, read] of [
       for (const bytes of [MAX_BYTES, 0]) assert.equal((await read(createFileOfSize(t, bytes))).length, bytes)
     })
 
-    const neither = 'takes a regular file, or a link to one, and this is neither'
+    const neither = ' must be the path of a regular file or of a link to one'
     const rows: readonly [what: string, make: (t: TestContext) => string, problem: string][] = [
-      [
-        'is larger than 16 MiB',
-        (t) => createFileOfSize(t, MAX_BYTES + 1),
-        'takes a file of at most 16 MiB, and this one has more',
-      ],
-      ['does not exist', () => '/nowhere/file', 'takes a file that can be read, and this one cannot (ENOENT)'],
+      ['is larger than 16 MiB', (t) => createFileOfSize(t, MAX_BYTES + 1), ': the file must not be larger than 16 MiB'],
+      ['does not exist', () => '/nowhere/file', ': the file cannot be read (ENOENT)'],
       ['is a FIFO', makeFifo, neither],
       ['is a device', () => '/dev/zero', neither],
       ['is a symbolic link to a device', (t) => linkTo(t, devNull), neither],
@@ -63,7 +59,7 @@ for (const [when, read] of [
     for (const [what, make, problem] of rows) {
       test(`is rejected if it ${what}`, async (t) => {
         const path = make(t)
-        await assert.rejects(read(path), new SettingError('FILE', problem))
+        await assert.rejects(read(path), new SettingError(`FILE${problem}`))
       })
     }
 
@@ -119,7 +115,9 @@ suite('on SIGHUP', { timeout: 300_000 }, () => {
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:secret' })
     const { authenticate, reload: reread } = createTokenSource(tokens!, undefined)
     reread()
-    assert.deepEqual(events, [{ event: 'tokens-kept', tokens: 1, reason: 'They come from no file.' }])
+    assert.deepEqual(events, [
+      { event: 'tokens-kept', tokens: 1, reason: 'PLANT_STORE_TOKENS_FILE is not set, so there is no file to reread' },
+    ])
     assert.deepEqual(authenticate('secret'), { owner: 'ada', access: 'write' })
   })
 

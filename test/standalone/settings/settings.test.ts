@@ -15,7 +15,7 @@ function assertRefused(environment: Environment, message: string | RegExp, versi
 const urlExamples = STORE_SCHEMES.filter(({ unavailableReason }) => unavailableReason === undefined).map(
   ({ example }) => example,
 )
-const urlMessage = `PLANT_STORE_URL takes a URL like ${urlExamples.join(' or ')}: where the plants are kept`
+const urlMessage = `PLANT_STORE_URL must be a URL such as ${urlExamples.join(' or ')}`
 
 suite('readSettings parses', () => {
   const rows: readonly [Environment, Partial<Settings>][] = [
@@ -122,24 +122,24 @@ suite('readSettings rejects, and shows in escaped form,', () => {
     for (const [wrap, shown, attack = ''] of strays) {
       test(`${shown} in ${name}=${value}${attack}`, () => {
         const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
-        const message = new RegExp(`^${name} takes [^]*; remove ${shown.replaceAll('\\', '\\\\')} from its value$`)
+        const message = new RegExp(`^${name} must be [^]*; remove ${shown.replaceAll('\\', '\\\\')} from its value$`)
         assertRefused({ ...beside, [name]: wrap(value) }, message)
       })
     }
   }
 
   for (const [what, content, problem] of [
-    ['two lines', 'sqlite:a.db\nsqlite:b.db\n', 'takes a file with one line, and this one has more'],
-    ['an empty second line', 'sqlite:a.db\n\n', 'takes a file with one line, and this one has more'],
+    ['two lines', 'sqlite:a.db\nsqlite:b.db\n', 'must contain only one line'],
+    ['an empty second line', 'sqlite:a.db\n\n', 'must contain only one line'],
     [
       'a URL in cp1252 (Unicode replacement characters merge paths)',
       Buffer.from('sqlite:\xe9.db', 'latin1'),
-      'takes a file in UTF-8, and this one is not',
+      'must be UTF-8',
     ],
-    ['a URL in UTF-16', Buffer.from('\ufeffsqlite:a.db', 'utf16le'), 'takes a file in UTF-8, and this one is not'],
+    ['a URL in UTF-16', Buffer.from('\ufeffsqlite:a.db', 'utf16le'), 'must be UTF-8'],
   ] as const) {
     test(`${what} in PLANT_STORE_URL_FILE`, (t) => {
-      assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, `PLANT_STORE_URL_FILE ${problem}`)
+      assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, `PLANT_STORE_URL_FILE: the file ${problem}`)
     })
   }
 
@@ -151,7 +151,8 @@ suite('readSettings rejects, and shows in escaped form,', () => {
     ['sqlite:\ufffd.db', MERGED],
   ] as const) {
     test(`${JSON.stringify(content)} in PLANT_STORE_URL_FILE${attack}`, (t) => {
-      const message = /^PLANT_STORE_URL_FILE takes [^]*: PLANT_STORE_URL takes [^]*; remove "[^]+" from its value$/
+      const message =
+        /^PLANT_STORE_URL_FILE: .* is invalid: PLANT_STORE_URL must be [^]*; remove "[^]+" from its value$/
       assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, message)
     })
   }
@@ -171,7 +172,7 @@ suite('readSettings rejects, and shows in escaped form,', () => {
         const command = ['-c', script, 'sh', process.execPath, ...process.execArgv, 'src/server.ts']
         const { status, stderr } = spawnSync('sh', command, { encoding: 'utf8', env: { PATH: process.env['PATH'] } })
         assert.deepEqual([status, stderr.split('\n').length], [2, 2], stderr)
-        assert.ok(stderr.startsWith(`plant-store: ${name} takes `), stderr)
+        assert.match(stderr, new RegExp(`^plant-store: ${name}(?:: entry 1)? (?:must be|contains U\\+FFFD)`))
       }
     },
   )
@@ -201,7 +202,7 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
     return { stdout, stderr }
   }
 
-  const problem = 'takes a store that processes can share, in a worker of node:cluster (PM2)'
+  const problem = 'must be a store that processes can share, because this is a node:cluster (PM2) worker'
   for (const [how, isContained] of [
     ['that imports the program', false],
     ['that PM2 starts', true],
@@ -226,59 +227,59 @@ suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
 })
 
 suite('the error message says what the variable accepts, for invalid values of', () => {
-  const host = 'the host name or address to listen on, or the absolute path of a Unix socket, of 103 bytes at most'
-  const port = 'a whole number from 0 to 65535: the port to listen on; 0 takes a free one'
-  const mode = 'permissions in octal such as 660: who may connect to the Unix socket'
-  const origins = 'origins such as https://app.example, separated by commas, or *: whose pages may use the service'
+  const host = 'a host name, an IP address, or the absolute path of a Unix socket of at most 103 bytes'
+  const port = 'an integer from 0 to 65535'
+  const mode = 'three octal digits such as 660'
+  const origins = 'comma-separated origins such as https://app.example, or *'
   const noOrigins = [
     ...['', 'null', 'app.example', 'https://app.example/', 'https://app.example/x', 'https://App.example', 'file://'],
     ...['HTTPS://app.example', 'https://app.example:443', 'https://bücher.example', 'https://*.app.example'],
     ...['https://ada@app.example', 'https://app.example,*', 'https://app.example,', 'https://app.example?'],
     ...['https://app.example https://b.example', 'https://app.example:99999'],
   ]
-  for (const [name, values, takes] of [
+  for (const [name, values, expected] of [
     ['HOST', ['', `/${'a'.repeat(101)}ä`], host],
     ['PORT', ['', '65536', '-1', '+1', '01', '0x50', '8e1', '80.0', '٨٠'], port],
-    ['PLANT_STORE_MAX_BODY_BYTES', ['67108865'], 'a whole number from 1 to 67108864: the most bytes of a body'],
-    ['PLANT_STORE_MAX_LIMIT', ['0', '2147483648'], 'a whole number from 1 to 2147483647: the most plants of a list'],
-    ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0: whether a line is logged for each response'],
+    ['PLANT_STORE_MAX_BODY_BYTES', ['67108865'], 'an integer from 1 to 67108864'],
+    ['PLANT_STORE_MAX_LIMIT', ['0', '2147483648'], 'an integer from 1 to 2147483647'],
+    ['PLANT_STORE_ACCESS_LOG', ['true', ''], '1 or 0'],
     ['PLANT_STORE_SOCKET_MODE', ['66', '0660', '668'], mode],
     ['PLANT_STORE_CORS_ORIGINS', noOrigins, origins],
   ] as const) {
     test(name, () => {
-      for (const value of values) assertRefused({ [name]: value }, `${name} takes ${takes}`)
+      for (const value of values) assertRefused({ [name]: value }, `${name} must be ${expected}`)
     })
   }
 
   for (const [environment, message] of [
     [{ PLANT_STORE_URL: 'mysql://ada:secret@db/plants' }, urlMessage],
     [{ HOST: '/run/a.sock', PORT: '3000' }, 'PORT must not be set if HOST is the path of a Unix socket'],
-    [{ PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/a.sock' }, /^PLANT_STORE_ADMIN_HOST takes /],
-    [{ PLANT_STORE_ADMIN_HOST: '::1' }, 'PLANT_STORE_ADMIN_HOST needs PLANT_STORE_ADMIN_PORT beside it'],
+    [{ PLANT_STORE_ADMIN_PORT: '0', PLANT_STORE_ADMIN_HOST: '/run/a.sock' }, /^PLANT_STORE_ADMIN_HOST must be /],
+    [
+      { PLANT_STORE_ADMIN_HOST: '::1' },
+      'PLANT_STORE_ADMIN_HOST is set without PLANT_STORE_ADMIN_PORT; set both or neither',
+    ],
     [
       { PLANT_STORE_URL: 'memory:', PLANT_STORE_URL_FILE: '/nowhere' },
-      /^PLANT_STORE_URL_FILE and PLANT_STORE_URL are both set: set only one of them$/,
+      /^PLANT_STORE_URL_FILE and PLANT_STORE_URL are both set; set only one of them$/,
     ],
     [
       { PLANT_STORE_TOKENS: 'bob:Ym9i', PLANT_STORE_TOKENS_FILE: '/nowhere' },
-      /^PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set: set only one of them$/,
+      /^PLANT_STORE_TOKENS_FILE and PLANT_STORE_TOKENS are both set; set only one of them$/,
     ],
     // Unknown settings are reported before invalid values.
-    [{ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }, /^PLANT_STORE_TOKEN is no setting/],
+    [{ PORT: 'http', PLANT_STORE_TOKEN: 'secret' }, /^unknown setting PLANT_STORE_TOKEN; /],
     // These values or names differ from those that Kubernetes sets.
-    [{ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }, /^PLANT_STORE_ADMIN_PORT takes /],
-    [{ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }, /^PLANT_STORE_URL takes /],
+    [{ PLANT_STORE_ADMIN_PORT: 'http+tcp://10.0.0.2' }, /^PLANT_STORE_ADMIN_PORT must be /],
+    [{ PLANT_STORE_URL: 'tcp://10.0.0.1:80' }, /^PLANT_STORE_URL must be /],
   ] as const) {
     test(Object.entries(environment).flat().join('='), () => assertRefused(environment, message))
   }
 
   test('PLANT_STORE_URL_FILE, without quoting the content of the file', (t) => {
-    const takes = 'PLANT_STORE_URL_FILE takes a file that holds the value of PLANT_STORE_URL, in place of it'
     for (const content of ['mysql://ada:secret@db/plants\n', '\n', '']) {
-      assertRefused(
-        { PLANT_STORE_URL_FILE: createTempFile(t, content) },
-        `${takes}, and this one does not: ${urlMessage}`,
-      )
+      const message = `PLANT_STORE_URL_FILE: the content of the file is invalid: ${urlMessage}`
+      assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, message)
     }
   })
 })
@@ -294,7 +295,7 @@ for (const [name, nearest] of [
   ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
 ] as const) {
   test(`the unknown setting ${name} is rejected, and the message suggests ${nearest}`, () => {
-    assertRefused({ [name]: 'secret' }, `${name} is no setting; the nearest one is ${nearest}`)
+    assertRefused({ [name]: 'secret' }, `unknown setting ${name}; did you mean ${nearest}?`)
   })
 }
 
@@ -305,7 +306,7 @@ for (const [start, name, end, shown] of [
   ['\u00a0', 'PLANT_STORE_TOKEN', ' ', String.raw`"\u00a0PLANT_STORE_TOKEN "`],
 ] as const) {
   test(`the variable name ${shown} is rejected`, () => {
-    assertRefused({ [start + name + end]: 'secret' }, `${name} has invisible characters in its name, ${shown}`)
+    assertRefused({ [start + name + end]: 'secret' }, `the name of ${name} contains invisible characters: ${shown}`)
   })
 }
 
@@ -313,17 +314,17 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   const sharing = { PLANT_STORE_REUSE_PORT: '1' }
   const shared = { ...sharing, PLANT_STORE_URL: 'sqlite:plants.db' }
   for (const [why, environment, version, problem] of [
-    ['on a Node version without reusePort', shared, '22.11.0', 'Node 22.12 or later, not 22.11.0'],
-    ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'a PORT other than 0'],
-    ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'a PORT other than 0'],
+    ['on a Node version without reusePort', shared, '22.11.0', 'Node 22.12 or later; this is Node 22.11.0'],
+    ['with PORT=0', { ...shared, PORT: '0' }, '22.12.0', 'a TCP port other than 0'],
+    ['with a Unix socket', { ...shared, HOST: '/run/plants.sock' }, '23.1.0', 'a TCP port other than 0'],
   ] as const) {
-    test(`is rejected ${why}`, () => assertRefused(environment, `PLANT_STORE_REUSE_PORT needs ${problem}`, version))
+    test(`is rejected ${why}`, () => assertRefused(environment, `PLANT_STORE_REUSE_PORT requires ${problem}`, version))
   }
 
   test('needs a store that processes can share, also if its URL is in a file', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       for (const place of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: createTempFile(t, url) }]) {
-        assertRefused({ ...sharing, ...place }, /^PLANT_STORE_REUSE_PORT needs a store that /, '24.0.0')
+        assertRefused({ ...sharing, ...place }, /^PLANT_STORE_REUSE_PORT requires a store that /, '24.0.0')
       }
     }
     for (const url of ['sqlite:plants.db', 'postgres://ada@host/plants']) {
@@ -339,9 +340,9 @@ test('--help lists the settings with descriptions, and an example URL of each st
   for (const name of names) {
     const beside = name === 'PLANT_STORE_ADMIN_HOST' ? { PLANT_STORE_ADMIN_PORT: '0' } : {}
     const wrong = name.endsWith('HOST') ? '' : '\0'
-    assertRefused({ ...beside, [name]: wrong }, new RegExp(`^${name} takes `))
+    assertRefused({ ...beside, [name]: wrong }, new RegExp(`^${name}(?:: entry 1)? must be `))
   }
   assert.doesNotMatch(help, / $/m)
-  assert.match(help, /^ {6}owner:token, .*; by default a random token for the owner demo$/m)
+  assert.match(help, /^ {6}the bearer tokens .* generates a demo token \(.*owner:token, .*\)$/m)
   for (const example of urlExamples) assert.ok(help.includes(example))
 })

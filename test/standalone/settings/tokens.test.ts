@@ -71,16 +71,19 @@ suite('PLANT_STORE_TOKENS accepts', () => {
 })
 
 const FORMAT_MESSAGE =
-  'takes owner:token or owner:sha256= with 64 hexadecimal digits, and " read" behind it if the token may only read. ' +
-  'An owner has no white space, comma or quote and does not begin with "#"; ' +
-  'a token has letters, digits and -._~+/, then any "="'
+  'must be owner:token or owner:sha256=<64 hexadecimal digits>, followed by " read" if the token is read-only. ' +
+  'An owner must not contain white space, commas or quotes, or begin with "#". ' +
+  'A token must consist of letters, digits and -._~+/, with any number of "=" at its end'
 
 const DIGEST_MESSAGE =
-  'takes a digest as owner:sha256= with 64 hexadecimal digits; in another form, or if a shell has expanded the $ of ' +
-  'owner:$sha256$, it would become a token'
+  'looks like a digest, but would be read as a token. Write the digest as owner:sha256=<64 hexadecimal digits>; ' +
+  'the older form owner:$sha256$<digits> needs single quotes, or a shell expands its $'
+
+const EMPTY_MESSAGE = 'must contain at least one entry, such as owner:token'
+const NOT_UTF8_MESSAGE = 'contains U+FFFD, which replaces bytes that are not UTF-8; use UTF-8'
 
 suite('PLANT_STORE_TOKENS rejects, without quoting it,', () => {
-  const unset = 'must not hold the token of an unset variable'
+  const unset = 'has the token "undefined" or "null", or an empty one; check for an unset variable'
   const digest = sha256('secret')
   const malformed = [
     ...['secret', 'ada:', 'ada: secret', 'ada :secret', 'ada:sec ret', 'ada:sec=ret', 'ada:secrèt'],
@@ -109,28 +112,24 @@ suite('PLANT_STORE_TOKENS rejects, without quoting it,', () => {
     ...[`ada:sha256:${digest}`, `ada:$sha256$:${digest}`, `sha256:${digest}`, `ada:SHA-256:${digest} read`],
   ]
   const rows: readonly [entries: string, problem: string, attack?: string][] = [
-    ...malformed.map((entries): (typeof rows)[number] => [entries, `${FORMAT_MESSAGE}; entry 1 is not of that form`]),
-    ...digests.map((entries): (typeof rows)[number] => [entries, `${DIGEST_MESSAGE}; entry 1 looks like that`]),
-    ['ada:YWRh,:secret', `${FORMAT_MESSAGE}; entry 2 is not of that form`],
-    ['', 'takes at least one owner:token; there is none'],
-    [' , ', 'takes at least one owner:token; there is none'],
-    ['ada:YWRh,bob:undefined', `${unset}; entry 2 does`],
-    ['bob:null read', `${unset}; entry 1 does`],
-    [`bob:$sha256$${sha256('undefined')}`, `${unset}; entry 1 does`],
-    [`bob:$sha256$${sha256('')}`, `${unset}; entry 1 does`],
-    [
-      'ada:YWRh,bob\ufffd:secret',
-      'takes text in UTF-8; entry 2 contains U+FFFD, which replaces other bytes',
-      ' (Unicode replacement characters merge owners)',
-    ],
-    ['ada:secret,bob:secret', 'takes each token once; entry 2 repeats one'],
-    ['ada:secret,,ada:secret read', 'takes each token once; entry 3 repeats one'],
-    [`ada:secret,bob:$sha256$${digest}`, 'takes each token once; entry 2 repeats one'],
-    [`ada:$sha256$${digest},bob:$sha256$${digest.toUpperCase()}`, 'takes each token once; entry 2 repeats one'],
+    ...malformed.map((entries): (typeof rows)[number] => [entries, `: entry 1 ${FORMAT_MESSAGE}`]),
+    ...digests.map((entries): (typeof rows)[number] => [entries, `: entry 1 ${DIGEST_MESSAGE}`]),
+    ['ada:YWRh,:secret', `: entry 2 ${FORMAT_MESSAGE}`],
+    ['', ` ${EMPTY_MESSAGE}`],
+    [' , ', ` ${EMPTY_MESSAGE}`],
+    ['ada:YWRh,bob:undefined', `: entry 2 ${unset}`],
+    ['bob:null read', `: entry 1 ${unset}`],
+    [`bob:$sha256$${sha256('undefined')}`, `: entry 1 ${unset}`],
+    [`bob:$sha256$${sha256('')}`, `: entry 1 ${unset}`],
+    ['ada:YWRh,bob\ufffd:secret', `: entry 2 ${NOT_UTF8_MESSAGE}`, ' (Unicode replacement characters merge owners)'],
+    ['ada:secret,bob:secret', ': entry 2 repeats the token of an earlier entry'],
+    ['ada:secret,,ada:secret read', ': entry 3 repeats the token of an earlier entry'],
+    [`ada:secret,bob:$sha256$${digest}`, ': entry 2 repeats the token of an earlier entry'],
+    [`ada:$sha256$${digest},bob:$sha256$${digest.toUpperCase()}`, ': entry 2 repeats the token of an earlier entry'],
   ]
   for (const [entries, problem, attack = ''] of rows) {
     test(JSON.stringify(entries) + attack, () => {
-      assert.throws(() => readTokens(entries), new SettingError('PLANT_STORE_TOKENS', problem))
+      assert.throws(() => readTokens(entries), new SettingError(`PLANT_STORE_TOKENS${problem}`))
     })
   }
 })
@@ -262,32 +261,28 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
   }
 
   for (const [what, content, problem] of [
-    ['a line that is not an entry', '# tokens\nada:YWRh\n\nbob\n', `${FORMAT_MESSAGE}; line 4 is not of that form`],
-    ['a comment after an entry', 'ada:YWRh # ada', `${FORMAT_MESSAGE}; line 1 is not of that form`],
-    ['two entries on a line', 'ada:YWRh,bob:Ym9i', `${FORMAT_MESSAGE}; line 1 is not of that form`],
-    ['an owner with U+0000', 'a\0da:YWRh', `${FORMAT_MESSAGE}; line 1 is not of that form`],
+    ['a line that is not an entry', '# tokens\nada:YWRh\n\nbob\n', `: line 4 ${FORMAT_MESSAGE}`],
+    ['a comment after an entry', 'ada:YWRh # ada', `: line 1 ${FORMAT_MESSAGE}`],
+    ['two entries on a line', 'ada:YWRh,bob:Ym9i', `: line 1 ${FORMAT_MESSAGE}`],
+    ['an owner with U+0000', 'a\0da:YWRh', `: line 1 ${FORMAT_MESSAGE}`],
     [
       'text that is not UTF-8 (Unicode replacement characters merge owners)',
       Buffer.from('ad\xe0:YWRh', 'latin1'),
-      'takes a file in UTF-8, and this one is not',
+      ': the file must be UTF-8',
     ],
     [
       'an owner with U+FFFD (Unicode replacement characters merge owners)',
       'ada:YWRh\nad\ufffd:b',
-      'takes text in UTF-8; line 2 contains U+FFFD, which replaces other bytes',
+      `: line 2 ${NOT_UTF8_MESSAGE}`,
     ],
-    [
-      'a digest whose $ a heredoc has expanded',
-      `ada:${sha256('x').slice(1)}\n`,
-      `${DIGEST_MESSAGE}; line 1 looks like that`,
-    ],
-    ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `${FORMAT_MESSAGE}; line 1 is not of that form`],
-    ['only comments', '# ada:YWRh\n', 'takes at least one owner:token; there is none'],
-    ['16 MiB without a valid entry', 'é'.repeat(2 ** 23), `${FORMAT_MESSAGE}; line 1 is not of that form`],
-    ['an empty file', '', 'takes at least one owner:token; there is none'],
+    ['a digest whose $ a heredoc has expanded', `ada:${sha256('x').slice(1)}\n`, `: line 1 ${DIGEST_MESSAGE}`],
+    ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `: line 1 ${FORMAT_MESSAGE}`],
+    ['only comments', '# ada:YWRh\n', ` ${EMPTY_MESSAGE}`],
+    ['16 MiB without a valid entry', 'é'.repeat(2 ** 23), `: line 1 ${FORMAT_MESSAGE}`],
+    ['an empty file', '', ` ${EMPTY_MESSAGE}`],
   ] as const) {
     test(`rejects ${what}`, (t) => {
-      assert.throws(() => readTokensFile(t, content), new SettingError('PLANT_STORE_TOKENS_FILE', problem))
+      assert.throws(() => readTokensFile(t, content), new SettingError(`PLANT_STORE_TOKENS_FILE${problem}`))
     })
   }
 })

@@ -217,7 +217,7 @@ for (const setting of ['server_encoding', 'client_encoding']) {
     )
     const program = new Program({ PORT: '0', PLANT_STORE_URL: url })
     const problem = `The ${setting} is LATIN1; plants need UTF8.`
-    const line = `plant-store: PLANT_STORE_URL names a store that cannot be opened: ${problem}`
+    const line = `plant-store: cannot open the store at PLANT_STORE_URL: ${problem}`
     assert.deepEqual([await program.exited, program.stdout.lines, program.stderr.lines], [2, [], [line]])
   })
 }

@@ -5,8 +5,8 @@ import type { StaticDocument } from '../program-listener.ts'
 import { HTML, SCRIPT, STYLE } from './texts.ts'
 
 /**
- * What a browser may load and do. The icon is in the document, as `data:`. The script is to make elements, not markup;
- * browsers that know trusted types see to that.
+ * Restricts the web UI to its own script, style and requests. The icon is a `data:` URL. Browsers that support Trusted
+ * Types also keep the script from parsing text as markup.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -22,9 +22,9 @@ const CONTENT_SECURITY_POLICY = [
 ].join('; ')
 
 /**
- * Makes the page for people.
- * @param storeKind the kind of store, which the page shows
- * @returns its documents by their paths
+ * Creates the files of the web UI.
+ * @param storeKind the kind of store, which the web UI shows
+ * @returns the files by path
  */
 export function createWebUiAssets(storeKind: string): ReadonlyMap<string, StaticDocument> {
   return new Map([
@@ -42,10 +42,10 @@ function createAsset(mediaType: string, text: string): StaticDocument {
     'nosniff',
     'Referrer-Policy',
     'no-referrer',
-    // Otherwise a page that opened this one could give it another address, with another token.
+    // Otherwise a page that opened the web UI could navigate it to a link with another token.
     'Cross-Origin-Opener-Policy',
     'same-origin',
-    // Kept, but asked for each time, so that script and page are always of one version.
+    // Browsers cache the files but revalidate them on each load, so that script and page always have the same version.
     'Cache-Control',
     'no-cache',
   ]

@@ -155,7 +155,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate('navigator.clipboard.readText()'), curl)
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
     await page.clickButton('#list + .exchange', 'Copy the request: List plants')
-    await page.waitForText('#list .result', /selected: copy it with your keyboard\./)
+    await page.waitForText('#list .result', /selected: copy it with the keyboard\./)
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 })
@@ -200,9 +200,9 @@ suite('the list in the web UI', { skip: skipWithoutChromium }, () => {
     const plant = 'plant 9007199254740993, \u2068{"id":9007199254740993\u2069'
     const doubted = `document.querySelectorAll('.confirm:not([hidden])').length`
     for (const [button, result, count] of [
-      ['Delete', /^Delete plant \u20689007199254740993\u2069\? Nothing brings it back\./, 1],
+      ['Delete', /^Delete plant \u20689007199254740993\u2069\? This cannot be undone\./, 1],
       ['Keep', /^Page 1: 3 plants\./, 0],
-      ['Delete', /^Delete plant \u20689007199254740993\u2069\? Nothing brings it back\./, 1],
+      ['Delete', /^Delete plant \u20689007199254740993\u2069\? This cannot be undone\./, 1],
     ] as const) {
       await page.page.locator(`#list li:nth-child(2) ::-p-text(${button})`).click()
       await page.waitForText('#list .result', result)

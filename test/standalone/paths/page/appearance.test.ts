@@ -102,7 +102,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
       'may read and write',
       'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.',
       'A plant needs a name.',
-      'Delete plant \u206814\u2069? Nothing brings it back. Page 1: 10 plants. More follow.',
+      'Delete plant \u206814\u2069? This cannot be undone. Page 1: 10 plants. More follow.',
       'You have no plant with this id.',
       '404 Not Found.',
     ])
@@ -110,7 +110,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
       `document.querySelector('#new-id').getAttribute('aria-describedby').split(' ')
          .map((id) => document.getElementById(id).innerText).join(' ')`,
     )
-    assert.match(String(described), /^Yours to choose: .* id must be a whole number/)
+    assert.match(String(described), /^Any 64-bit integer, .* id must be a whole number/)
   })
 
   test('can be used with the keyboard alone, in visual order', async (t) => {

@@ -12,7 +12,7 @@ import {
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 const NOTICE = 'Using the token from the link'
-const NO_TOKEN_MESSAGE = 'Enter a token first: then its plants stand here.'
+const NO_TOKEN_MESSAGE = 'Enter a token to see its plants here.'
 
 /** Returns the notice about the origin of the token, or an empty string. */
 async function findNotice(page: WebUiPage): Promise<string> {

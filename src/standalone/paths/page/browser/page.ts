@@ -1,67 +1,69 @@
 import type { components } from './schema.d.ts'
 
-/** A plant of the list. As a number, its id would lose digits beyond 2^53. */
+/** A listed plant. Its id is a string, because numbers lose precision beyond 2^53. */
 type Plant = Omit<components['schemas']['ListedPlant'], 'id'> & { readonly id: string }
 
-/** The address is relative, so it holds under any path that a proxy puts before that of the page. */
+/** The URL is relative, so that it works under any path prefix that a proxy adds. */
 type Request = Readonly<{ method: 'GET' | 'POST' | 'DELETE'; url: string; body?: string }>
 type Reply = Awaited<ReturnType<typeof ask>>
 
-/** A form that makes requests, by its id in the document. */
+/** The id of a form that sends requests. */
 type Place = 'create' | 'list' | 'delete'
 const PLACES: readonly Place[] = ['create', 'list', 'delete']
 
-/** The last request of a form, and its reply, once that is here; empty if the form was written in since. */
+/** The last request of a form, and its response as soon as it arrives. Empty once the form has been edited. */
 type Exchange = Partial<{ request: Request; isBusy: boolean; reply: Reply; says: string }>
 
 const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
 const QUESTION = 'The link contains another token than the one in use. Switch to it? Cancel unless you trust the link.'
 const RANGE = 'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.'
-/** Every field of the page has an element for its error. Extensions and translators add inputs of their own. */
+/**
+ * Matches only our own input fields, which have an error element. Browser extensions and translators add inputs too.
+ */
 const FIELDS = 'input[aria-describedby$="-error"]'
-const NO_TOKEN = 'Enter a token first: then its plants stand here.'
+const NO_TOKEN = 'Enter a token to see its plants here.'
 
-/** How many characters are shown of a name and of a body: more would make the page slow. */
+/** The maximum number of characters shown of a name and of a body. Rendering very long texts is slow. */
 const MAX_NAME = 100
 const MAX_BODY = 2000
 const TIMEOUT_MS = 30_000
 const RETRY_MS = 2000
 
-/** It leaves the address before anything else happens, or a bookmark would keep it too. */
+/** Removed from the URL before anything else happens, so that a bookmark can't contain it. */
 const linkToken = takeToken()
 let state = newState('')
-/** Whether the service is ready, in words. */
+/** The readiness of the service, as displayed. */
 let service = '…'
 let timer = 0
-/** The items of the list by what they show: one that stays in view stays unfolded, and keeps the focus. */
+/** The list items by the JSON of their plant. Reusing an item keeps it expanded and focused. */
 let items = new Map<string, HTMLElement>()
-/** The text that each element got from the state. The document can differ from it: a translator replaces text. */
+/** The text that was last set on each element. The text in the document can differ, because translators replace it. */
 const texts = new WeakMap<Element, string>()
 
-/** All that the page knows by one token, which is kept nowhere else. Another token begins another state. */
+/** Creates the state that belongs to one token. The token is stored nowhere else, and a new token gets a new state. */
 function newState(token: string, isFromLink = false) {
   return {
     token,
-    /** Whether the token came from a link, until it has created or deleted a plant. */
+    /** Whether the token came from a link and hasn't been used for a write yet. */
     isFromLink,
     access: token === '' ? 'none yet' : '…',
     exchanges: { create: {}, list: {}, delete: {} } as Record<Place, Exchange>,
-    /** By the id of the field that each speaks of. */
+    /** Error messages by field id. */
     errors: {} as Record<string, string>,
     plants: [] as readonly Plant[],
-    /** Why there are no plants. */
+    /** Explains why the list is empty. */
     none: NO_TOKEN,
-    /** The addresses of the pages that led to the one in view, its own, the next, and that which was asked for last. */
+    /** The URLs of the pages up to the current one, of the next page, and of the last request. */
     pages: [] as readonly string[],
     next: '',
     wanted: '',
-    /** The id of the plant whose row asks whether to delete it, and what there is to say of that. */
+    /** The id of the plant whose row asks for confirmation of a delete, and the message about it. */
     doubted: '',
     note: '',
   }
 }
 
-/** Shows the state. What the page knows gets into the document here, and nowhere else. */
+/** Renders the state. Nothing else changes the document according to the state. */
 function draw(): void {
   const { token, isFromLink, access, exchanges, errors, plants, none, pages, next, note } = state
   say('#service', service).dataset['outcome'] = service === 'ready' ? 'success' : service === '…' ? '' : 'error'
@@ -85,12 +87,12 @@ function draw(): void {
       `#${place} ~ .exchange .response`,
       reply?.shown ?? (request ? 'Waiting for it …' : 'Not sent yet.'),
     )
-    // Until the response arrives, both hold words of the page.
+    // Until a response arrives, both elements contain the page's own text, which can be translated.
     status.translate = response.translate = reply === undefined
   }
   say('#none', plants.length === 0 ? none : '')
   drawPlants()
-  // If the buttons that lead nowhere were disabled, they would lose the focus.
+  // Use aria-disabled, because a button with the `disabled` attribute loses the focus.
   find('#next').ariaDisabled = String(next === '')
   find('#previous').ariaDisabled = String(pages.length < 2)
 }
@@ -110,7 +112,7 @@ function drawPlants(): void {
     confirm!.hidden = id !== state.doubted
     confirm!.ariaLabel = `Delete for good ${of}`
   }
-  // Whoever deletes by keyboard goes on from there.
+  // Move the focus to the next row, so that keyboard users can continue after a delete.
   if (focused === -1 || list.contains(document.activeElement)) return
   find('button', shown[Math.min(focused, shown.length - 1)] ?? find('#list')).focus()
 }
@@ -121,14 +123,14 @@ function toItem({ id, name, tag }: Plant): HTMLElement {
   item.prepend(toText(id, 'id'), toText(name, 'name'), ...(tag === undefined ? [] : [toText(tag, 'tag')]))
   doubt!.onclick = () => {
     state.doubted = state.doubted === id ? '' : id
-    state.note = state.doubted === id ? `Delete plant ${quote(id)}? Nothing brings it back.` : ''
+    state.note = state.doubted === id ? `Delete plant ${quote(id)}? This cannot be undone.` : ''
     draw()
   }
   confirm!.onclick = () => press('delete', deletionOf(id))
   return item
 }
 
-/** Creates an element for a text of a plant, in the direction of its own script. A long text can be unfolded. */
+/** Creates an element for a text of a plant, with the text's own writing direction. Long texts are collapsed. */
 function toText(text: string, className: string): HTMLElement {
   const isLong = text.length > MAX_NAME
   const element = Object.assign(document.createElement(isLong ? 'details' : 'span'), {
@@ -141,7 +143,7 @@ function toText(text: string, className: string): HTMLElement {
   return element
 }
 
-/** What a form would send. */
+/** Returns the request that a form would send. */
 function requestOf(place: Place): Request {
   if (place === 'delete') return deletionOf(valueOf('delete-id').trim())
   if (place === 'list') {
@@ -150,7 +152,7 @@ function requestOf(place: Place): Request {
     return { method: 'GET', url: `plants?${query}` }
   }
   const [id, name, tag] = [valueOf('new-id').trim(), valueOf('new-name'), valueOf('new-tag')]
-  // The id stays text: a number would lose its digits beyond 2^53.
+  // Insert the id as text, because numbers lose precision beyond 2^53.
   const members = JSON.stringify({ name, ...(tag !== '' && { tag }) }).slice(1)
   const body = showMarks(`{"id":${isInt64(id) ? id : JSON.stringify(id)},${members}`)
   return { method: 'POST', url: 'plants', body }
@@ -160,10 +162,10 @@ function deletionOf(id: string): Request {
   return { method: 'DELETE', url: `plants/${encodeURIComponent(id.toWellFormed())}` }
 }
 
-/** Sends what a form says, unless a field of it is wrong. */
+/** Sends the request of a form if all of its fields are valid. */
 function submit(place: Place): void {
   const form = document.forms.namedItem(place)!
-  // The second of two clicks finds the form empty, as the success of the first has left it.
+  // Ignore the second click of a double click, because the first one has already succeeded and reset the form.
   if (state.exchanges[place].reply?.ok && form.matches(':invalid')) return
   const fields = [...form.querySelectorAll<HTMLInputElement>(FIELDS)]
   for (const field of fields) state.errors[field.id] = errorIn(field)
@@ -173,7 +175,7 @@ function submit(place: Place): void {
   draw()
 }
 
-/** What is wrong with a field, as far as the page can tell. */
+/** Returns the validation error of a field, or an empty string. */
 function errorIn({ id, value, required }: HTMLInputElement): string {
   if (value === '' && !required) return ''
   if (id === 'new-name' || id === 'new-tag') return value === '' ? 'A plant needs a name.' : ''
@@ -184,7 +186,7 @@ function isInt64(text: string): boolean {
   return /^-?(?:0|[1-9]\d{0,18})$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
 }
 
-/** Sends a request of a person, unless it is under way or leads nowhere. */
+/** Sends a request that the user triggered, unless it's already in progress or has no URL. */
 function press(place: Place, request: Request): void {
   if (request.url === '') return
   if (state.exchanges[place].isBusy && (place !== 'list' || request.url === state.wanted)) return
@@ -193,21 +195,21 @@ function press(place: Place, request: Request): void {
   void send(place, request)
 }
 
-/** Asks again for the page of the list that was asked for last. */
+/** Reloads the list page that was requested last. */
 function refresh(): void {
   void send('list', { method: 'GET', url: state.wanted || requestOf('list').url })
 }
 
 async function send(place: Place, request: Request): Promise<void> {
   const { reply: earlier, says = '' } = state.exchanges[place]
-  // What is tried again is said once.
+  // Keep the error message during a retry, so that screen readers announce it only once.
   const exchange: Exchange = { request, isBusy: true, says: earlier?.isLost === true ? says : '' }
   const isOfRow = request.url === deletionOf(state.doubted).url
   if (place === 'list') state.wanted = request.url
   state.exchanges[place] = exchange
   draw()
   const reply = await ask(request)
-  // A later request or another token has taken its place.
+  // A later request, or another token, has replaced this request.
   if (state.exchanges[place] !== exchange) return
   Object.assign(exchange, { isBusy: false, reply, says: takeReply(place, request, reply) })
   if (isOfRow) [state.note, exchange.says] = [exchange.says!, '']
@@ -215,24 +217,25 @@ async function send(place: Place, request: Request): Promise<void> {
   if (reply.isLost) void watchService()
 }
 
-/** Takes a response, and says it in words. A proxy may have responses of its own. */
+/** Applies a response to the state and returns a message about it. The response can also come from a proxy. */
 function takeReply(place: Place, request: Request, reply: Reply): string {
   const { status, statusLine, value } = reply
   const { error = 0, message } = (value ?? {}) as Partial<components['schemas']['Error']>
-  const doubt = place === 'list' ? '' : ' Nobody knows whether this was done: see the list when it is back.'
+  const doubt =
+    place === 'list' ? '' : ' The change may or may not have been made: check the list when the service is back.'
   if (status === 0) return `The service cannot be reached.${doubt}`
   const success = takeSuccess(place, request.url, reply)
   const isError = typeof message === 'string' && Math.floor(error / 100) === status
   if (!isError && success === undefined) return `${statusLine}: this response is not from plant-store.${doubt}`
   const rules: string[][] = [...String(message).matchAll(/\b(name|tag) (?:contains|is|must) [^;]*/g)]
   if (error === 40401 || error === 40900) rules.push([message!, 'id'])
-  // Other errors may come before the service has looked at the token.
+  // These responses prove that the token is valid. Other errors can occur before the token is checked.
   if (success !== undefined || rules.length > 0 || status === 403) {
     state.errors['token'] = ''
     if (place !== 'list') state.access = status === 403 ? 'may only read' : 'may read and write'
     else if (!state.access.startsWith('may')) state.access = 'may read; not seen to write yet'
   }
-  // What was typed while the request was under way stays, and gets no error of what stood there before.
+  // If the form was edited during the request, keep its content, and don't show errors about its previous content.
   const isUnchanged = toCurl(requestOf(place)) === toCurl(request)
   if (success !== undefined) {
     if (place !== 'list' && isUnchanged) document.forms.namedItem(place)!.reset()
@@ -251,7 +254,7 @@ function takeReply(place: Place, request: Request, reply: Reply): string {
   return `${statusLine}.`
 }
 
-/** Takes what the contract has for a success, and says it in words. */
+/** Applies a successful response to the state and returns a message, or undefined if it isn't a valid success. */
 function takeSuccess(place: Place, url: string, { status, next = '', value }: Reply): string | undefined {
   if (place === 'create' && status === 200 && isPlant(value)) return `Created “${quote(value.name)}”.`
   if (place === 'delete' && status === 204) {
@@ -275,13 +278,13 @@ function isPlant(value: unknown): value is Plant {
   return [id, name, tag].every((text) => typeof text === 'string')
 }
 
-/** Starts to use a token that was typed or came from a link. */
+/** Switches to a token that was typed or came from a link. */
 function enterToken(text: string, isFromLink = false): void {
   const token = text.trim().replace(/^Bearer +/i, '')
-  // The second of two clicks finds the field empty.
+  // Ignore the second click of a double click, because the first one has reset the form.
   if (token === '' && state.token !== '') return
   if (/^[\w\-.~+/]+=*$/.test(token)) {
-    // Somebody else can have made the link, and the user would then create plants for another owner.
+    // An attacker can have made the link, so that the user creates plants for the attacker's owner.
     if (isFromLink && state.token !== '' && (token === state.token || !confirm(QUESTION))) return
     state = newState(token, isFromLink)
     document.forms.namedItem('token-form')!.reset()
@@ -292,7 +295,7 @@ function enterToken(text: string, isFromLink = false): void {
   draw()
 }
 
-/** Returns the token of a link, and removes it from the address. */
+/** Returns the token from the URL fragment, and removes it from the URL. */
 function takeToken(): string | undefined {
   const [address, ...rest] = location.href.split('#token=')
   if (rest.length === 0) return undefined
@@ -301,11 +304,11 @@ function takeToken(): string | undefined {
   return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
-/** Asks whether the service is ready until it is, and then for the list if anything had no response meanwhile. */
+/** Polls the readiness until the service is ready, then reloads the list if a request failed in the meantime. */
 async function watchService(isAgain = false): Promise<void> {
   const { value } = await ask({ method: 'GET', url: 'readyz' })
   const { status, error } = (value ?? {}) as { status?: unknown; error?: unknown }
-  service = status === 'ready' ? status : `${error === undefined ? 'away' : 'not ready'}, asking again …`
+  service = status === 'ready' ? status : `${error === undefined ? 'unreachable' : 'not ready'}, retrying …`
   draw()
   const isLost = PLACES.some((place) => state.exchanges[place].reply?.isLost)
   if (service !== 'ready' || (isLost && !isAgain)) {
@@ -314,7 +317,7 @@ async function watchService(isAgain = false): Promise<void> {
   } else if (isAgain && state.token !== '') refresh()
 }
 
-/** The status is 0 if no response came. */
+/** Sends a request. Returns the status 0 if there is no response. */
 async function ask({ method, url, body }: Request) {
   const start = performance.now()
   const headers = new Headers(body === undefined ? {} : { 'Content-Type': 'application/json' })
@@ -324,13 +327,13 @@ async function ask({ method, url, body }: Request) {
     const response = await fetch(url, { method, headers, body: body ?? null, signal, cache: 'no-store' })
     const text = await response.text()
     const { status, ok, statusText, headers: fields } = response
-    // HTTP/2 has no words for it.
+    // HTTP/2 has no status text.
     const statusLine = `${status} ${statusText}`.trim()
     const head = `${statusLine} · ${Math.round(performance.now() - start)} ms`
     const lines = SHOWN_HEADERS.filter((name) => fields.has(name)).map((name) => `${name}: ${fields.get(name)}\n`)
     const shown = showMarks(`${lines.join('')}\n${cut(text, MAX_BODY)}`).trim()
     const [, link] = /<([^>]*)>; *rel="?next/.exec(fields.get('Link') ?? '') ?? []
-    // Ids become text. No string has what is replaced here, as it would escape the quotes.
+    // Turn ids into strings. The pattern can't match inside a JSON string, where quotes are escaped.
     const json = new Response(text.replace(/\{"id":(-?\d+)/g, '{"id":"$1"')).json().catch(() => undefined)
     const value: unknown = (fields.get('Content-Type') ?? '').startsWith('application/json') ? await json : undefined
     const next = link && new URL(link, response.url).href
@@ -348,19 +351,19 @@ function toCurl({ method, url, body }: Request): string {
   return lines.join(' \\\n  ')
 }
 
-/** Escapes, as JSON may, the marks that would put the text around them out of order. */
+/** Escapes bidirectional control characters as JSON allows, because they would reorder the surrounding text. */
 function showMarks(text: string): string {
   return text.replace(/\p{Bidi_Control}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 function cut(text: string, max: number): string {
   if (text.length <= max) return text
-  // Not between the two halves of a character.
+  // Don't split a surrogate pair.
   const start = text.slice(0, max).replace(/[\ud800-\udbff]$/, '')
   return `${start} … and ${(text.length - start.length).toLocaleString('en')} more characters`
 }
 
-/** Isolates a text of a plant from the direction of the sentence around it, and from its translation. */
+/** Isolates a text of a plant, so that its direction and translation don't mix with those of the sentence around it. */
 function quote(text: string): string {
   return `\u2068${showMarks(cut(text, MAX_NAME))}\u2069`
 }
@@ -369,11 +372,14 @@ function say(selector: string, text: string): HTMLElement {
   return setText(find(selector), text)
 }
 
-/** Leaves unchanged text alone: a screen reader would read it aloud again, and a translator translate it again. */
+/**
+ * Sets a text if it has changed. Setting it again would make screen readers repeat it, and translators translate it
+ * again.
+ */
 function setText(element: HTMLElement, text: string): HTMLElement {
   if (texts.get(element) === text) return element
   texts.set(element, text)
-  // Each part with an odd index is quoted.
+  // Parts with an odd index are quoted texts of plants.
   const parts = text.split(/(\u2068[^\u2069]*\u2069)/).map((part, index) => {
     if (index % 2 === 0) return part
     return Object.assign(document.createElement('span'), { textContent: part, translate: false })
@@ -396,12 +402,12 @@ async function copy(place: Place): Promise<void> {
   try {
     await navigator.clipboard.writeText(curl)
   } catch {
-    // A page that came by plain HTTP from another machine has no clipboard.
+    // The clipboard API isn't available on pages loaded by plain HTTP from another machine.
     const request = find(`#${place} ~ .exchange .request`)
     texts.delete(request)
     setText(request, curl)
     getSelection()?.selectAllChildren(request)
-    how = 'selected: copy it with your keyboard'
+    how = 'selected: copy it with the keyboard'
   }
   state.exchanges[place].says = `The curl line is ${how}. Set TOKEN to your token in the shell first.`
   draw()
