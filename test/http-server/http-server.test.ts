@@ -61,12 +61,12 @@ suite('what node:http refuses is answered with an error', () => {
     ['a header over the limit', LIST.replace('Host', `X: ${'x'.repeat(20_000)}\r\nHost`), 43100, tooMany],
     ['no Host', LIST.replace('Host: plants\r\n', ''), 40000, 'The request has no Host field.'],
     ['an unknown expectation', LIST.replace('Host', 'Expect: rain\r\nHost'), 41700, unmet],
-    ['a Host that is none', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a host.'],
+    ['a Host that is none', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a valid host.'],
     ['two Hosts', LIST.replace('Host', 'Host: b\r\nHost'), 40000, 'The request has more than one Host field.'],
     ['two expectations', LIST.replace('Host', 'Expect: 100-continue, rain\r\nHost'), 41700, unmet],
     ['a word that contains 100-continue', LIST.replace('Host', 'Expect: x-100-continue\r\nHost'), 41700, unmet],
-    ['an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a host.'],
-    ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This service is no proxy.'],
+    ['an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a valid host.'],
+    ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This server is not a proxy.'],
   ] as const) {
     test(name, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)

@@ -31,7 +31,7 @@ export const mutants: MutantsByFile = {
     ['a refusal does not wait for the answers before it', "else response.once('close', rejectNow)", 'else rejectNow()'],
     [
       'a broken body is refused before its turn',
-      'if (req.readableFlowing !== null || req.readableDidRead) return rejectOrClose()',
+      'if (hasStartedReading) return rejectOrClose()',
       'return rejectOrClose()',
     ],
   ],

@@ -57,13 +57,13 @@ export const mutants: MutantsByFile = {
     ],
     [
       'a drain closes a connection before its last answer',
-      'draining !== undefined && connection.latestResponse === response',
-      'draining !== undefined',
+      'drain.isActive() && connection.latestResponse === response',
+      'drain.isActive()',
     ],
     ['a drain closes a connection although another request has come', '    restoreKeepAlive(connection)', ''],
     [
       'a drain closes a connection after the first request of a packet',
-      'draining === undefined ? dispatchRequest : dispatchLater',
+      'drain.isActive() ? dispatchLater : dispatchRequest',
       'dispatchRequest',
     ],
   ],
