@@ -29,15 +29,12 @@ export class Network {
   #outageCount = 0
   #delayedDeliveries: (() => void)[] = []
 
-  constructor(
-    world: Simulation,
-    { statementFaults: fates, inspectionFaults: looks, connectFaults: arrivals, cancelFaults: cancellations }: Scenario,
-  ) {
+  constructor(world: Simulation, { statementFaults, inspectionFaults, connectFaults, cancelFaults }: Scenario) {
     this.world = world
-    this.nextStatementFault = world.createFaultSource(fates)
-    this.nextInspectionFault = world.createFaultSource(looks)
-    this.nextConnectFault = world.createFaultSource(arrivals)
-    this.#nextCancelFault = world.createFaultSource(cancellations)
+    this.nextStatementFault = world.createFaultSource(statementFaults)
+    this.nextInspectionFault = world.createFaultSource(inspectionFaults)
+    this.nextConnectFault = world.createFaultSource(connectFaults)
+    this.#nextCancelFault = world.createFaultSource(cancelFaults)
     world.addCleanup(netConnectStub.use((options, onConnect) => this.#connect(options, onConnect)))
     world.addCleanup(tlsConnectStub.use(({ socket }) => socket.secure()))
   }
