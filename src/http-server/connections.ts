@@ -8,17 +8,17 @@ export interface Connection {
   readonly socket: Socket
   index: number
   requestCount: number
-  /** The response to the request that came last, while it is being sent or the request is still coming. */
+  /** The response to the latest request, until the response is sent and the request is complete. */
   latestResponse: ServerResponse | undefined
-  /** The response to the request that runs. */
+  /** The response to the request that is being handled. */
   currentResponse: ServerResponse | undefined
-  /** During a drain, the response that closes the connection, unless another request arrives before it's sent. */
+  /** During a drain: the response that closes the connection, unless another request arrives before it is sent. */
   closingResponse: ServerResponse | undefined
-  /** How many of its requests wait for their turn. */
+  /** The number of requests that wait for their turn. */
   queuedCount: number
-  /** It was refused, and nothing more is read from it. */
+  /** Whether an error response closes the connection. Nothing more is read from it. */
   isRejected: boolean
-  /** It is no longer one of HTTP: a listener of the host for `upgrade` has it. */
+  /** Whether an `upgrade` listener of the host has taken over the connection. */
   isUpgraded: boolean
 }
 
@@ -29,7 +29,7 @@ interface WithConnection {
 
 export const getConnection = (socket: Duplex & WithConnection): Connection | undefined => socket[CONNECTION]
 
-/** Keeps the open connections of a server, in no order. Closed ones in a `Map` or `Set` would burden the collector. */
+/** Returns a live, unordered list of open connections. Closed ones in a `Map` or `Set` burden the garbage collector. */
 export function trackConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
   server.on('connection', (socket: Socket & WithConnection) => {
@@ -54,7 +54,8 @@ export function trackConnections(server: Server): readonly Connection[] {
       last.index = connection.index
     })
   })
-  // A lone listener of ours would make Node refuse upgrades. So ours comes and goes with those of the host.
+  // Once there is an `upgrade` listener, Node no longer emits `request` for upgrade requests. So onUpgrade() is only
+  // registered while the host has such a listener too.
   for (const [listenerEvent, method] of [
     ['newListener', 'on'],
     ['removeListener', 'off'],
@@ -66,7 +67,7 @@ export function trackConnections(server: Server): readonly Connection[] {
   return connections
 }
 
-/** Keeps a response while it is under way: those of idle connections would otherwise outlive many collections. */
+/** Stores a response on its connection until it is sent: idle connections shouldn't keep responses in memory. */
 export function trackResponse(connection: Connection, response: ServerResponse & WithConnection): void {
   connection.requestCount++
   connection.latestResponse = response
@@ -75,7 +76,7 @@ export function trackResponse(connection: Connection, response: ServerResponse &
 }
 
 function untrackResponse(this: ServerResponse & WithConnection): void {
-  // Node sets `request.socket` to null when a listener leaves an async iterator of the body early.
+  // Not `request.socket`: Node sets it to null when a listener exits an async iterator of the body early.
   const connection = this[CONNECTION]!
   if (connection.currentResponse === this) connection.currentResponse = undefined
   if (connection.latestResponse === this && isRequestComplete(connection)) connection.latestResponse = undefined
@@ -83,23 +84,23 @@ function untrackResponse(this: ServerResponse & WithConnection): void {
 
 function onUpgrade({ socket }: IncomingMessage): void {
   getConnection(socket)!.isUpgraded = true
-  // It may have been read in slices.
+  // Remove the listener of throttleReads().
   socket.removeAllListeners('readable')
-  // Node still counts the removed listener until the next tick, and announces no buffered bytes to those of the host.
+  // Node counts the removed listener until the next tick, so it wouldn't emit `readable` for bytes that are buffered.
   nextTick(() => socket.readableLength > 0 && socket.emit('readable'))
 }
 
-/** Whether all has come of the request that came last. */
+/** Whether the latest request has arrived completely. */
 export const isRequestComplete = ({ latestResponse }: Connection): boolean => latestResponse?.req.complete !== false
 
-/** Whether a body comes faster than it is read. */
+/** Whether the buffer of an incomplete body is full, because the listener reads it too slowly or not at all. */
 export const isBodyBufferFull = (request: IncomingMessage | undefined): boolean =>
   request?.complete === false && request.readableLength >= request.readableHighWaterMark
 
-/** Whether a connection waits for a request, or for the rest of one that needs no response any more. */
+/** Whether no response is pending on a connection: it waits for a request, or for the rest of one already answered. */
 export function isIdle({ isUpgraded, latestResponse, socket }: Connection): boolean {
   if (isUpgraded || latestResponse?.writableFinished === false) return false
-  // What is read in slices may have come, and wait to be read.
+  // With throttled reads, a request may be in the buffer already.
   return socket.readableLength === 0 || isBodyBufferFull(latestResponse?.req)
 }
 
@@ -109,7 +110,10 @@ export function repeatWhileListening(ms: number, server: Server, callback: () =>
   server.on('close', () => clearInterval(timer))
 }
 
-/** By Node's own timer of a socket, which sees how far a write has come. It is set while bytes wait for the client. */
+/**
+ * Resets connections whose client accepts no data for `stallTimeoutMs`. Sets the socket timeout while data is pending,
+ * because Node doesn't time out a socket if the kernel has accepted a part of its pending write.
+ */
 export function closeStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   repeatWhileListening(Math.ceil(stallTimeoutMs / 4), server, () => {
     for (const { isUpgraded, socket } of connections) {
@@ -118,13 +122,13 @@ export function closeStalled(server: Server, connections: readonly Connection[],
     }
   })
 
-  // This replaces what Node does after its own time-outs too.
+  // With this listener, Node doesn't destroy sockets after its keep-alive timeout either, so it has to be done here.
   server.on('timeout', (socket: Socket) => {
     if (socket.writableLength > 0) resetConnection(socket)
-    // Otherwise it is the store that is slow.
+    // A connection that isn't idle waits for the listener, which may be slow.
     else if (isIdle(getConnection(socket)!)) {
       const { bytesRead } = socket
-      // Node's timers run before it reads what came while the process was busy.
+      // Node runs timers before it reads the data that arrived while the process was busy.
       setImmediate(() => {
         if (socket.bytesRead === bytesRead) socket.destroy()
       })

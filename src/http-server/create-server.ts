@@ -1,5 +1,5 @@
 /**
- * The HTTP server of the program, for a listener of your own.
+ * The HTTP server of the standalone server, for your own request listener.
  * @module plant-store/server
  */
 
@@ -12,9 +12,10 @@ export type { PlantServer } from './http-server.ts'
 export type { ServerOptions } from './limits.ts'
 
 /**
- * Makes the server that the program uses, with a listener of yours: it keeps its time-outs, answers what `node:http`
- * refuses with an Error body, runs the requests of a connection one after another, and can be drained.
- * @throws TypeError if an option is wrong
+ * Creates the HTTP server that the standalone server uses, for your own request listener. It enforces timeouts,
+ * responds with a JSON `Error` body to requests that `node:http` itself rejects, runs the pipelined requests of a
+ * connection one after another, and shuts down gracefully with `drain()`.
+ * @throws TypeError if `listener` is not a function or if an option is unknown or out of range
  *
  * @example
  * import { createPlantStore } from 'plant-store'
@@ -32,6 +33,6 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     listener,
     withDefaults(options, DEFAULT_LIMITS, LIMIT_DEFINITIONS),
   )
-  // A host may call it with the name of a signal.
+  // As a signal handler, `drain` is called with the name of the signal, which must not become `isPortShared`.
   return { server, drain: () => drain(), connectionCount, [Symbol.asyncDispose]: () => drain().then(() => undefined) }
 }

@@ -1,22 +1,72 @@
-import { Server } from 'node:http'
+import { Server, type ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { hasAmbiguousFraming } from '../http/respond.ts'
 import { clearTimeout, performance, setTimeout, yieldToEventLoop } from '../timers.ts'
 import { isIdle, type Connection } from './connections.ts'
 
 const QUIET_PERIOD_MS = 50
-/** The parts of the drain time after which the server stops listening, and closes idle connections. */
+/** Fractions of the drain timeout. */
 const STOP_LISTENING_FRACTION = 0.8
 const CLOSE_IDLE_FRACTION = 0.9
-/** How many connections may wait to be accepted: what Node asks of the system. */
+/** Maximum number of connections that wait to be accepted: the backlog that Node requests from the kernel. */
 const LISTEN_BACKLOG = 511
 
+/** The graceful shutdown of a server. */
+export interface Drain {
+  readonly isActive: () => boolean
+  /**
+   * Starts the shutdown. Later calls return the same promise.
+   * @param isPortShared whether another process accepts new connections on the same port
+   * @returns the number of connections that were destroyed at the timeout
+   */
+  readonly start: (isPortShared: boolean) => Promise<number>
+}
+
+/** @param rejectIdle responds with an error to a client whose request is still incomplete near the end of the drain */
+export function createDrain(
+  server: Server,
+  connections: readonly Connection[],
+  timeoutMs: number,
+  rejectIdle: (socket: Socket) => void,
+): Drain {
+  let draining: Promise<number> | undefined
+  function start(isPortShared: boolean): Promise<number> {
+    for (const connection of connections) {
+      if (connection.latestResponse?.headersSent === false) closeAfterResponse(connection, connection.latestResponse)
+    }
+    return closeServer(server, connections, timeoutMs, isPortShared, rejectIdle)
+  }
+  return {
+    isActive: () => draining !== undefined,
+    start: (isPortShared) => (draining ??= start(isPortShared)),
+  }
+}
+
+/** Closes a connection after a response, unless another request arrives before the response is sent. */
+export function closeAfterResponse(connection: Connection, response: ServerResponse): void {
+  response.setHeader('Connection', 'close')
+  connection.closingResponse = response
+}
+
 /**
- * Closes the listening socket once no connection has been open for a moment, or at 80 % of the time; if others listen
- * beside this server (`isShared`), a moment after today's connections have closed. At 90 % of the time it rejects those
- * that still wait for a request, and cuts what is left when the time is over. Returns how many that were.
+ * Undoes closeAfterResponse() when another request arrives, except after a request with ambiguous framing: a proxy may
+ * see its end elsewhere (request smuggling).
  */
-export async function drainServer(
+export function restoreKeepAlive({ closingResponse }: Connection): void {
+  if (closingResponse?.headersSent === false && !hasAmbiguousFraming(closingResponse.req))
+    closingResponse.setHeader('Connection', 'keep-alive')
+}
+
+/**
+ * Closes a server and its connections, and returns how many connections were destroyed at the timeout.
+ *
+ * 1. Keeps listening until no connection has been open for 50 ms, or until 80 % of the timeout. On a shared port, only
+ *    connections that are open at the start count, because other processes accept the new ones.
+ * 2. Closes idle connections at 90 % of the timeout.
+ * 3. Destroys the remaining connections at the timeout.
+ */
+async function closeServer(
   server: Server,
   connections: readonly Connection[],
   timeoutMs: number,
@@ -28,32 +78,38 @@ export async function drainServer(
   function destroyAll(): void {
     isTimedOut = true
     destroyedCount += connections.length
-    // The server's own closeAllConnections() does not know those that were upgraded, nor those of CONNECT.
+    // The server's own closeAllConnections() skips connections after an upgrade or CONNECT.
     for (const { socket } of connections) socket.destroy()
   }
   const deadlineTimer = setTimeout(destroyAll, timeoutMs)
   await waitUntilQuiet(server, connections, STOP_LISTENING_FRACTION * timeoutMs, isPortShared)
   await acceptBacklog(server)
-  // Not the close() of an HTTP server, which stops looking for late requests. Bun has only that one.
+  // http.Server's own close() would also stop the checks for late requests. Bun's http.Server isn't a net.Server.
   const ServerClass = [NetServer, Server].find((kind) => server instanceof kind)!
   const closed = new Promise((resolve) => ServerClass.prototype.close.call(server, resolve))
-  // If the process was busy until then, some have come since.
+  // If the process was busy until the timeout, acceptBacklog() has accepted connections after destroyAll().
   if (isTimedOut) destroyAll()
   const closeIdleTimer = setTimeout(() => {
-    // What has come while the process was busy is read first.
+    // Read the requests that arrived while the process was busy first, so that their connections don't count as idle.
     void yieldToEventLoop().then(() => closeIdle(server, connections, rejectIdle))
   }, closeIdleAt - performance.now())
   await closed
   clearTimeout(closeIdleTimer)
   clearTimeout(deadlineTimer)
-  // Now that looking is to stop: its timer keeps the server in memory. But the server must not emit `close` once more.
-  if (ServerClass === NetServer) Server.prototype.close.call(Object.create(server, { emit: { value: () => false } }))
+  if (ServerClass === NetServer) stopChecking(server)
   return destroyedCount
 }
 
-/** Closes the connections that wait for a request: a client that sends nothing must not decide how the drain ends. */
+/** Stops Node's interval that checks for late requests, and that would keep a closed server in memory. */
+function stopChecking(server: Server): void {
+  // Only http.Server's close() does this. Called on the server itself, it would emit `close` again.
+  Server.prototype.close.call(Object.create(server, { emit: { value: () => false } }))
+}
+
+/** Closes the connections without a pending response, so that a client that sends nothing can't make the drain fail. */
 function closeIdle(server: Server, connections: readonly Connection[], rejectIdle: (socket: Socket) => void): void {
-  // Node takes for idle, too, what waits for its client to read, or to be read itself.
+  // closeIdleConnections() would also destroy connections with unread input, or whose client is still reading a
+  // response. A no-op `destroy` protects them.
   const busy = connections.filter((connection) => !isIdle(connection))
   for (const { socket } of busy) socket.destroy = () => socket
   server.closeIdleConnections()
@@ -62,12 +118,12 @@ function closeIdle(server: Server, connections: readonly Connection[], rejectIdl
     if (!isIdle(connection)) continue
     const { socket } = connection
     rejectIdle(socket)
-    // A refused client otherwise has a second to see the response. Here the deadline is near.
+    // A rejected client usually has a second to close its side, but here the deadline is near.
     socket.destroySoon()
   }
 }
 
-/** Settles when nobody has been connected for 50 ms; if the port is shared, only present connections count. */
+/** Resolves once no connection has been open for 50 ms; on a shared port, new connections don't count. */
 function waitUntilQuiet(server: Server, connections: readonly Connection[], maxWaitMs: number, isPortShared: boolean) {
   return new Promise<void>((resolve) => {
     const openSockets = new Set<Duplex>()
@@ -86,7 +142,7 @@ function waitUntilQuiet(server: Server, connections: readonly Connection[], maxW
       quietTimer =
         openSockets.size > 0 ? undefined : setTimeout(() => void settleIfQuiet(quietTimer), QUIET_PERIOD_MS).unref()
     }
-    // A connection may have come while the process was busy.
+    // A connection may have arrived while the process was busy. Let Node accept it first.
     async function settleIfQuiet(firedTimer: NodeJS.Timeout | undefined): Promise<void> {
       await yieldToEventLoop()
       if (firedTimer === quietTimer && openSockets.size === 0) settle()
@@ -103,7 +159,7 @@ function waitUntilQuiet(server: Server, connections: readonly Connection[], maxW
   })
 }
 
-/** Accepts the connections that wait, which the system would reset. Node accepts one in a round. */
+/** Accepts the connections in the backlog, one per tick as Node does. Otherwise the kernel would reset them. */
 async function acceptBacklog(server: Server): Promise<void> {
   let acceptedCount = 0
   const countAccepted = (): unknown => acceptedCount++

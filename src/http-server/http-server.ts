@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { headerValuesOf, hasTooManyFields, isValidHost } from '../http/header-fields.ts'
-import { addHeaders, hasAmbiguousFraming } from '../http/respond.ts'
+import { addHeaders } from '../http/respond.ts'
 import { isWritable } from '../http/transport.ts'
 import { runInOrder, isPaused, stopReading, type QueuedRequest } from '../http/request-queue.ts'
 import { callSafely } from '../maybe-promise.ts'
@@ -17,7 +17,7 @@ import {
   trackConnections,
   type Connection,
 } from './connections.ts'
-import { drainServer } from './drain.ts'
+import { closeAfterResponse, createDrain, restoreKeepAlive } from './drain.ts'
 import { createOverloadGuard } from './overload-guard.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 import {
@@ -31,28 +31,32 @@ import {
   type OnResponse,
 } from './reject.ts'
 
-/** What a server takes for granted of its listener, and what only tests change. */
+/** Settings that `plant-store/server` doesn't expose. */
 export interface ServerInternals {
-  /** It waits for no event of a request without a body. From Node 24.12 on, such requests then take less time. */
+  /**
+   * Makes requests without a body faster (Node 24.12 and later) by skipping their stream events. The listener must not
+   * wait for these events. Default false.
+   */
   readonly optimizeEmptyRequests?: boolean
+  /** How long the overload guard remains active after the last sign of overload, in milliseconds. For tests. */
   readonly guardCooldownMs?: number
 }
 
-const ASSUMPTIONS: Required<ServerInternals> = { optimizeEmptyRequests: false, guardCooldownMs: 60_000 }
+const DEFAULT_INTERNALS: Required<ServerInternals> = { optimizeEmptyRequests: false, guardCooldownMs: 60_000 }
 
-/** What is known of a request: only its connection if `node:http` itself refused it. */
+/** The parsed head of a request. Of a request that `node:http` rejected, only `socket` is defined. */
 export type RequestHead = Pick<IncomingMessage, 'method' | 'url' | 'socket'> & {
   readonly rawHeaders: string[] | undefined
 }
 
-/** Makes the header fields that every response to a request must have: name, value, name, value… */
+/** Returns the header fields that are added to every response to a request, as [name, value, name, value…]. */
 export type GetCommonFields = (request: RequestHead) => readonly string[]
 
 export interface Observer {
   readonly onRequest: ((request: IncomingMessage, response: ServerResponse) => void) | undefined
-  /** A request was refused on a bare connection. */
+  /** Called for each request that is rejected on the bare connection, without a `ServerResponse`. */
   readonly onRejection: ((error: HttpError, request: RequestHead) => void) | undefined
-  /** The server itself has answered a request. */
+  /** Called after each response that the server sends itself, without calling the listener. */
   readonly onResponse: OnResponse | undefined
   readonly onOverloadChange: ((isActive: boolean) => void) | undefined
 }
@@ -64,24 +68,25 @@ const NO_OBSERVER: Observer = {
   onOverloadChange: undefined,
 }
 
-/** A server that keeps its time-outs, refuses in JSON, and can be drained. */
+/** An HTTP server with timeouts, JSON error responses and graceful shutdown. */
 export interface PlantServer {
-  /** Listens when its host tells it to. */
+  /** The `node:http` server. It doesn't listen until you call `listen()`. */
   readonly server: Server
   /**
-   * Ends every connection after its next response, and settles once the server and all connections are closed. What is
-   * not closed after `drainTimeoutMs` is cut. One that was upgraded is its listener's to close.
-   * @returns how many connections were cut
+   * Shuts down gracefully: closes each connection after its last pending response, and resolves once the server and all
+   * connections are closed. Connections that are still open after `drainTimeoutMs` are destroyed. Upgraded connections
+   * are yours to close before then. Later calls return the same promise.
+   * @returns the number of connections that were destroyed
    */
   readonly drain: () => Promise<number>
-  /** How many connections are open. */
+  /** Returns the number of open connections. */
   readonly connectionCount: () => number
-  /** Drains at the end of an `await using`. */
+  /** Calls `drain()` at the end of an `await using` scope. */
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 export interface HttpServer extends Omit<PlantServer, typeof Symbol.asyncDispose> {
-  /** @param isPortShared whether another process takes the connections that come later; default false */
+  /** @param isPortShared whether another process accepts new connections on the same port; default false */
   readonly drain: (isPortShared?: boolean) => Promise<number>
   readonly isThrottled: () => boolean
 }
@@ -92,9 +97,8 @@ export function createHttpServer(
   getCommonFields: GetCommonFields = () => [],
   { onRequest, onRejection, onResponse, onOverloadChange }: Observer = NO_OBSERVER,
 ): HttpServer {
-  const limits = { ...DEFAULT_LIMITS, ...ASSUMPTIONS, ...options }
+  const limits = { ...DEFAULT_LIMITS, ...DEFAULT_INTERNALS, ...options }
   const { requestTimeoutMs } = limits
-  let draining: Promise<number> | undefined
 
   const server = createServer({
     headersTimeout: Math.min(limits.headersTimeoutMs, requestTimeoutMs),
@@ -102,16 +106,16 @@ export function createHttpServer(
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.checkIntervalMs,
     maxHeaderSize: limits.maxHeaderBytes,
-    // Otherwise Node itself answers a request without Host, and without a body.
+    // Node's own response to a request without Host has no body. findHostProblem() checks Host instead.
     requireHostHeader: false,
-    // Otherwise `--insecure-http-parser` would admit a Content-Length next to a Transfer-Encoding.
+    // Overrides `--insecure-http-parser`, which accepts Content-Length together with Transfer-Encoding.
     insecureHTTPParser: false,
     optimizeEmptyRequests: limits.optimizeEmptyRequests,
   })
-  // The service refuses 1,000 fields. A lower number here would let Node drop a second Authorization silently.
+  // The service rejects 1,000 header fields. With a lower maximum, Node could silently drop a second Authorization.
   server.maxHeadersCount = 1001
   server.maxConnections = limits.maxConnections
-  // A client may end its side once it has asked. Otherwise Node would drop the responses to it.
+  // A client can half-close its connection after its last request. Node would then drop the pending responses.
   Object.assign(server, { httpAllowHalfOpen: true })
 
   const connections = trackConnections(server)
@@ -123,23 +127,26 @@ export function createHttpServer(
   )
   server.on('connection', (socket: Socket) => {
     guard.watch(getConnection(socket)!)
-    // If a request asks for an upgrade, Node takes the end of its connection for the end of its body.
+    // If a request has an Upgrade header, Node treats the end of the connection as the end of the body.
     socket.on('end', () => {
       if (!isRequestComplete(getConnection(socket)!)) server.emit('clientError', new Error(), socket)
     })
   })
   closeStalled(server, connections, limits.stallTimeoutMs)
+  const drain = createDrain(server, connections, limits.drainTimeoutMs, (socket) =>
+    rejectSocket(socket, HTTP_ERRORS.requestTimeout),
+  )
 
   server.on('request', (request: IncomingMessage, response: ServerResponse) =>
     queueRequest(request, response, listener),
   )
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    // Node emits this for any value that contains `100-continue`.
+    // Node emits `checkContinue` for any value that contains `100-continue`.
     const expectations = headerValuesOf(request.rawHeaders, 'expect').flatMap((value) => value.split(','))
     if (expectations.some((value) => value.trim().toLowerCase() !== '100-continue')) {
       return void server.emit('checkExpectation', request, response)
     }
-    // After a response, the body is read only to discard what the client sends nevertheless.
+    // Once the response is sent, Node reads the body only to discard it, so the client doesn't need to send it.
     beforeFirstRead(request, () => {
       if (!response.headersSent) response.writeContinue()
     })
@@ -154,11 +161,11 @@ export function createHttpServer(
     restoreKeepAlive(connection)
     trackResponse(connection, response)
     guard.check()
-    const dispatch = draining === undefined ? dispatchRequest : dispatchLater
+    const dispatch = drain.isActive() ? dispatchLater : dispatchRequest
     if (runInOrder({ request, response, listener }, dispatch) || dispatch === dispatchLater) guard.enqueue(connection)
   }
 
-  /** Waits for the requests that the same packet brings: during a drain, the connection closes after the last one. */
+  /** Runs a request in the next tick. During a drain, this lets the last request of a packet close the connection. */
   function dispatchLater(queued: Parameters<typeof dispatchRequest>[0]): void {
     setImmediate(() => isWritable(queued.request.socket) && dispatchRequest(queued, true))
   }
@@ -172,8 +179,8 @@ export function createHttpServer(
     connection.currentResponse = response
     addHeaders(response, getCommonFields(request))
     onRequest?.(request, response)
-    // If requests wait behind this one, the connection closes after the last of them.
-    if (draining !== undefined && connection.latestResponse === response) closeAfterResponse(connection, response)
+    // If more requests are queued on this connection, it closes after the last of them.
+    if (drain.isActive() && connection.latestResponse === response) closeAfterResponse(connection, response)
     const problem = findHostProblem(request)
     if (problem === undefined) listener(request, response)
     else rejectRequest(request, response, new HttpError('malformedRequest', problem))
@@ -181,16 +188,16 @@ export function createHttpServer(
 
   function rejectRequest(request: IncomingMessage, response: ServerResponse, error: HttpError): void {
     response.setHeader('Connection', 'close')
-    // The connection closes after this response, even if more requests arrive.
+    // Unlike closeAfterResponse(), this closes the connection even if another request arrives first.
     getConnection(request.socket)!.closingResponse = undefined
     sendResponse(request, response, error, onResponse)
   }
 
   function rejectSocket(socket: Socket, error: HttpError, request?: RequestHead): void {
     if (!socket.writable) return
-    // A connection that has asked nothing, as browsers open some in advance, has no request that could be refused.
+    // Browsers open connections in advance. Without a request, there is nothing to respond to.
     if (socket.bytesRead === 0) return void socket.destroy()
-    // No request of a client stands behind this, so nobody else would catch what is thrown.
+    // There's no request handler on the stack that would catch an error of getCommonFields() or onRejection().
     callSafely(
       () => {
         const head = request ?? { socket, rawHeaders: undefined, method: undefined, url: undefined }
@@ -203,7 +210,7 @@ export function createHttpServer(
 
   server.on('clientError', (error: Error, stream) => {
     const connection = getConnection(stream)
-    // What Node had read already may be a second error.
+    // Bytes that Node has already buffered can trigger a second `clientError`.
     if (connection === undefined || connection.isRejected) return
     if (isTimeout(error)) rejectIfLate(connection, error)
     else rejectConnection(connection, error)
@@ -213,84 +220,68 @@ export function createHttpServer(
     const { latestResponse, socket } = connection
     connection.isRejected = true
     stopReading(socket)
-    // If the client has ended its side, Node would close the connection behind the response that is under way.
+    // After a half-close, Node's own `end` listener would close the connection before the rejection is sent.
     socket.removeAllListeners('end')
     const rejectNow = (): void => rejectSocket(socket, toHttpError(error))
     if (latestResponse?.req.complete === false) rejectOnBodyRead(latestResponse, socket, requestTimeoutMs, rejectNow)
     else rejectAfterResponse(latestResponse, rejectNow)
   }
 
-  /** Refuses a client whose header or body is late, if it has not come after so long either. */
+  /** Rejects a late request, unless its header or body, whichever is late, arrives within `delayMs`. */
   function rejectIfLate(connection: Connection, error: Error, delayMs = getGraceMs(connection)) {
     const { requestCount, socket } = connection
     const wasComplete = isRequestComplete(connection)
     function checkAgain(): void {
       if (connection.isRejected || connection.isUpgraded || socket.destroyed) return
-      const hasProgressed = connection.requestCount > requestCount || isRequestComplete(connection) !== wasComplete
-      // Node looks at no request twice, and the body may be late as well.
-      if (hasProgressed ? !isRequestComplete(connection) : hasUnreadInput(connection))
-        rejectIfLate(connection, error, requestTimeoutMs)
-      else if (!hasProgressed) rejectConnection(connection, error)
+      const isComplete = isRequestComplete(connection)
+      const hasProgressed = connection.requestCount > requestCount || isComplete !== wasComplete
+      // The header arrived in the meantime. Node checks each request only once, so this has to time the body.
+      const isBodyPending = hasProgressed && !isComplete
+      // The missing data may be here already, and this server hasn't read it yet.
+      const isUnread = !hasProgressed && hasUnreadInput(connection)
+      const isLate = !hasProgressed && !isUnread
+      if (isBodyPending || isUnread) rejectIfLate(connection, error, requestTimeoutMs)
+      else if (isLate) rejectConnection(connection, error)
     }
-    // Node looks before it reads what came while the process was busy.
+    // Node's check runs before it reads the data that arrived while the process was busy.
     setTimeout(setImmediate, delayMs, checkAgain).unref()
   }
 
-  // A listener that reads late has made its client late too, but not for as long as it likes.
+  // A client isn't late if the server hasn't read its data. The grace period bounds how long a listener can delay that.
   const getGraceMs = (connection: Connection): number =>
     hasUnreadInput(connection) || isBodyBufferFull(connection.latestResponse?.req) ? requestTimeoutMs : 0
 
-  // CONNECT asks for a proxy. Without a listener, Node cuts the connection without a response.
+  // CONNECT requests a proxy. Without a `connect` listener, Node closes the connection without a response.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     const connection = getConnection(stream)!
     const { socket } = connection
     connection.isRejected = true
     stopReading(socket)
-    // Node has removed its own listeners, and a list that is being sent waits for `drain`.
+    // Node removes its own socket listeners before `connect`, but a list that is being sent still needs `drain`.
     socket
       .on('error', () => socket.destroy())
       .on('timeout', () => server.emit('timeout', socket))
       .on('drain', () => connection.currentResponse?.emit('drain'))
-    const error = new HttpError('malformedRequest', 'This service is no proxy.')
+    const error = new HttpError('malformedRequest', 'This server is not a proxy.')
     rejectAfterResponse(connection.latestResponse, () => rejectSocket(socket, error, request))
   })
-
-  function startDrain(isPortShared: boolean): Promise<number> {
-    for (const connection of connections) {
-      if (connection.latestResponse?.headersSent === false) closeAfterResponse(connection, connection.latestResponse)
-    }
-    const rejectIdle = (socket: Socket): void => rejectSocket(socket, HTTP_ERRORS.requestTimeout)
-    return drainServer(server, connections, limits.drainTimeoutMs, isPortShared, rejectIdle)
-  }
 
   return {
     server,
     connectionCount: () => connections.length,
     isThrottled: guard.isActive,
-    drain: (isPortShared = false) => (draining ??= startDrain(isPortShared)),
+    drain: (isPortShared = false) => drain.start(isPortShared),
   }
 }
 
-/** Closes a connection after a response, unless another request arrives before the response is sent. */
-function closeAfterResponse(connection: Connection, response: ServerResponse): void {
-  response.setHeader('Connection', 'close')
-  connection.closingResponse = response
-}
-
-/** Keeps a connection open for another request, unless the request before it can have ended elsewhere for a proxy. */
-function restoreKeepAlive({ closingResponse }: Connection): void {
-  if (closingResponse?.headersSent === false && !hasAmbiguousFraming(closingResponse.req))
-    closingResponse.setHeader('Connection', 'keep-alive')
-}
-
-/** Whether a request may be late because nothing was read while others had their turns. */
+/** Whether data has arrived, or may have, that this server hasn't read yet because other requests had their turn. */
 const hasUnreadInput = ({ latestResponse, socket }: Connection): boolean =>
   isPaused(socket) || (socket.readableLength > 0 && !isBodyBufferFull(latestResponse?.req))
 
 function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
   const [host, another] = headerValuesOf(rawHeaders, 'host')
   if (another !== undefined) return 'The request has more than one Host field.'
-  if (host !== undefined) return isValidHost(host) ? undefined : 'The Host field is not a host.'
-  // Node may have dropped it.
+  if (host !== undefined) return isValidHost(host) ? undefined : 'The Host field is not a valid host.'
+  // If there are too many fields, Node may have dropped Host.
   return httpVersionMinor === 0 || hasTooManyFields(rawHeaders) ? undefined : 'The request has no Host field.'
 }

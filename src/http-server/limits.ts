@@ -1,26 +1,30 @@
 import { MAX_TIMER_MS } from '../option-checks.ts'
 
-/** What a host may set. Every option has a default. */
+/** Timeouts and limits of the HTTP server. Every option has a default. */
 export interface ServerOptions {
-  /** How long the header of a request may take to arrive, in milliseconds, at least 1. @default 10_000 */
+  /** Time for the complete header section of a request to arrive, in milliseconds, at least 1. @default 10_000 */
   readonly headersTimeoutMs?: number | undefined
-  /** How long a whole request may take to arrive, in milliseconds, at least 1. @default 30_000 */
+  /** Time for a complete request to arrive, body included, in milliseconds, at least 1. @default 30_000 */
   readonly requestTimeoutMs?: number | undefined
   /**
-   * How long a client is told that it may use an idle connection, in milliseconds, at least 1. Node closes it 1 s later,
-   * so that a request that was just sent still finds it open.
+   * Idle timeout of a keep-alive connection as the `Keep-Alive` header announces it, in milliseconds, at least 1. Node
+   * closes the connection 1 s later, so that a request that the client has just sent still finds it open.
    * @default 5_000
    */
   readonly keepAliveTimeoutMs?: number | undefined
-  /** How long a client may take nothing of its response, in milliseconds, at least 1. @default 60_000 */
+  /**
+   * Time after which a connection is reset if response data is pending and the client accepts none of it, in
+   * milliseconds, at least 1.
+   * @default 60_000
+   */
   readonly stallTimeoutMs?: number | undefined
-  /** How often the server looks for requests that are late, in milliseconds, at least 1. @default 500 */
+  /** Interval of the checks for late requests, in milliseconds, at least 1. @default 500 */
   readonly checkIntervalMs?: number | undefined
-  /** How long a drain may take, in milliseconds, at least 1. @default 10_000 */
+  /** Time after which a drain destroys the remaining connections, in milliseconds, at least 1. @default 10_000 */
   readonly drainTimeoutMs?: number | undefined
-  /** The most bytes that the header of a request may have, 1,024 to 1,048,576. @default 16_384 */
+  /** Maximum size of the header section of a request, in bytes, 1,024 to 1,048,576. @default 16_384 */
   readonly maxHeaderBytes?: number | undefined
-  /** The most connections at a time, at least 1. @default 1_000 */
+  /** Maximum number of open connections, at least 1. Node drops further ones. @default 1_000 */
   readonly maxConnections?: number | undefined
 }
 
@@ -32,21 +36,21 @@ interface LimitDefinition {
   readonly max: number
 }
 
-/** Zero would switch a time-out off. */
-const timeLimit = (defaultValue: number): LimitDefinition => ({ defaultValue, min: 1, max: MAX_TIMER_MS })
+/** The minimum is 1 because Node treats a timeout of 0 as no timeout. */
+const timeoutLimit = (defaultValue: number): LimitDefinition => ({ defaultValue, min: 1, max: MAX_TIMER_MS })
 
 export const LIMIT_DEFINITIONS: Readonly<Record<keyof Limits, LimitDefinition>> = {
-  drainTimeoutMs: timeLimit(10_000),
-  headersTimeoutMs: timeLimit(10_000),
-  requestTimeoutMs: timeLimit(30_000),
-  // Shorter than a drain, so that idle connections close first.
-  keepAliveTimeoutMs: timeLimit(5000),
-  // The kernel takes megabytes at a time, and then nothing for half a minute for a client that reads 60 kB a second.
-  stallTimeoutMs: timeLimit(60_000),
-  // With Node's default of 30 s a late request would live far beyond its time-out.
-  checkIntervalMs: timeLimit(500),
+  drainTimeoutMs: timeoutLimit(10_000),
+  headersTimeoutMs: timeoutLimit(10_000),
+  requestTimeoutMs: timeoutLimit(30_000),
+  // Shorter than the drain timeout, so that idle connections close on their own during a drain.
+  keepAliveTimeoutMs: timeoutLimit(5000),
+  // For a client that reads 60 kB/s, the kernel accepts megabytes at once, and then nothing for half a minute.
+  stallTimeoutMs: timeoutLimit(60_000),
+  // With Node's default interval of 30 s, a late request would far outlive its timeout.
+  checkIntervalMs: timeoutLimit(500),
   maxHeaderBytes: { defaultValue: 16_384, min: 1024, max: 2 ** 20 },
-  // Each may take a list of 2 MiB: 2 GiB in all, which Node has on a machine of 4 GiB.
+  // A list buffers up to 2 MiB, so 1,000 of them use 2 GiB: Node's default heap limit on a machine with 4 GiB.
   maxConnections: { defaultValue: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
 }
 

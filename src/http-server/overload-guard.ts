@@ -7,25 +7,29 @@ import { throttleReads } from './read-throttle.ts'
 
 const MAX_QUEUED = 100
 const CHECK_INTERVAL_MS = 100
-/** How long the work of a round may take, in milliseconds, on average of what the guard sees at one look. */
+/** A check is slow if the event-loop ticks since the previous check took longer than this on average. */
 const MAX_TICK_MS = 20
-/** How many looks in a row must see longer rounds before the guard wakes: one may have seen a garbage collection. */
+/** Consecutive slow checks that activate the guard. A single one can be due to a garbage collection. */
 const MIN_SLOW_CHECKS = 2
 
-/** Keeps clients that send much at once from filling the memory and holding up the others. */
+/** Protects memory and the latency of other clients from clients that pipeline or flood. */
 export interface OverloadGuard {
   readonly isActive: () => boolean
+  /** Registers a new connection. */
   readonly watch: (connection: Connection) => void
+  /** Checks for long event-loop ticks, unless the last check is recent. */
   readonly check: () => void
+  /** Counts a request that has to wait for its turn. */
   readonly enqueue: (connection: Connection) => void
-  /** The turn of a request that has waited has come. */
+  /** Stops counting a request, because its turn has come. */
   readonly dequeue: (connection: Connection) => void
 }
 
 /**
- * The guard sleeps until many requests wait on all connections together, or the rounds of the event loop are long. Then
- * it reads all connections in slices, which takes Node's fast path from them, until `awakeMs` after the last such sign.
- * A connection that was read so stays so: what it sent may still wait to be read.
+ * Creates a guard that activates when more than 100 requests are queued across all connections, or when event-loop
+ * ticks are long. While active, it throttles the reads of all connections, which costs them Node's fast path. It
+ * deactivates `cooldownMs` after the last sign of overload. Throttled connections remain throttled, because their
+ * buffers can contain unread data.
  */
 export function createOverloadGuard(
   server: Server,
@@ -53,7 +57,7 @@ export function createOverloadGuard(
     onChange(true)
   }
 
-  // No count tells of all that holds others up: Node skips empty lines, for example, and tells nobody.
+  // Not every flood shows in the number of queued requests: Node skips empty lines, for example, without an event.
   let lastCheckAt = Infinity
   let lastSample = sampleEventLoop()
   let slowChecks = 0
@@ -64,13 +68,13 @@ export function createOverloadGuard(
   function checkEventLoop(): void {
     const { cpuMs, activeMs, ticks } = lastSample
     takeSample()
-    // On a busy machine rounds are long too, but then this process has had no time. And it may have other threads.
+    // The active time includes waiting for a CPU on a busy machine, and the CPU time includes other threads.
     const workMs = Math.min(lastSample.cpuMs - cpuMs, lastSample.activeMs - activeMs)
     slowChecks = workMs > MAX_TICK_MS * Math.max(lastSample.ticks - ticks, 1) ? slowChecks + 1 : 0
     if (slowChecks >= MIN_SLOW_CHECKS && connections.length > 1) activate()
   }
   server.on('listening', takeSample)
-  // A request may have looked within the same round, which must not count twice.
+  // If a request has just run a check in this tick, the tick must not count as two slow checks.
   repeatWhileListening(
     CHECK_INTERVAL_MS,
     server,
@@ -84,7 +88,7 @@ export function createOverloadGuard(
       connection.socket.once('close', () => (totalQueued -= connection.queuedCount))
     },
     check() {
-      // A round may be long because of what many connections send in it, and must not have to end first.
+      // Many connections can make a single tick very long. Don't wait for the interval, which runs after its end.
       if (performance.now() > lastCheckAt + 2 * CHECK_INTERVAL_MS) checkEventLoop()
     },
     enqueue(connection) {
@@ -99,7 +103,7 @@ export function createOverloadGuard(
   }
 }
 
-/** How long the event loop has worked, and in how many rounds: no numbers in a runtime that does not tell. */
+/** Returns the event loop's work and number of ticks so far; NaN for values that the runtime doesn't provide. */
 function sampleEventLoop(): { cpuMs: number; activeMs: number; ticks: number } {
   const { user, system } = process.cpuUsage()
   const perf: Partial<typeof nodePerformance> = nodePerformance

@@ -3,25 +3,27 @@ import { isPaused } from '../http/request-queue.ts'
 import { scheduleTask, hasUrgentBudget } from '../scheduler.ts'
 import { isBodyBufferFull, isRequestComplete, type Connection } from './connections.ts'
 
-/** How long the first slice of a connection is, in bytes: most requests fit. */
+/** Size of a connection's first slice. Most requests fit. */
 const INITIAL_SLICE_BYTES = 256
-/** How long a slice may become. The shortest request has 18 bytes, so at most 56 wait. */
+/** The shortest request has 18 bytes, so at most 56 requests of a slice are queued. */
 const MAX_SLICE_BYTES = 1024
-/** How short a slice may become: about as long as a short request. */
+/** About the size of a short request. */
 const MIN_SLICE_BYTES = 40
 
 /**
- * Hands the input of a connection to Node's parser in slices, each in a round of its own, and nothing while a request
- * waits. Otherwise Node would announce all requests that one read brings: thousands. Slices become shorter while they
- * hold more than a request, and longer while they do not; what has come of a body of known length is one slice.
- * Connections that never pipelined go first. Bodies in chunks do not: a slice may have hundreds of chunks.
+ * Feeds the input of a connection to Node's parser in slices, one per tick, and pauses while a request is queued.
+ * Without this, Node emits all requests of a read in the same tick: thousands if a client pipelines.
+ *
+ * After a slice with more than one request, the next slice is half as long, and otherwise twice as long. The buffered
+ * part of a body with Content-Length is one slice. Connections that have never pipelined have priority, except while a
+ * chunked body is arriving, because a slice can contain hundreds of chunks.
  */
 export function throttleReads(connection: Connection): void {
   const { socket } = connection
   let isScheduled = false
   let hasPipelined = isPaused(socket)
   let sliceBytes = INITIAL_SLICE_BYTES
-  /** How many of the next bytes are of a body for certain. */
+  /** How many of the next bytes certainly belong to a body. */
   let remainingBodyBytes = 0
 
   function readSlice(): void {
@@ -32,9 +34,7 @@ export function throttleReads(connection: Connection): void {
     const length = Math.min(Math.max(remainingBodyBytes, sliceBytes), socket.readableLength)
     socket.read(length)
     const hasNewRequest = connection.requestCount > requestCount
-    // The body begins somewhere in this slice, so it does not end before its length after the start of the slice.
-    if (hasNewRequest) remainingBodyBytes = Number(connection.latestResponse?.req.headers['content-length'] ?? 0)
-    remainingBodyBytes -= length
+    updateRemainingBodyBytes(length, hasNewRequest)
     const hasQueuedRequest = isPaused(socket)
     const hasCompletedRequest = (hasNewRequest || wasReadingBody) && isRequestComplete(connection)
     hasPipelined ||= hasQueuedRequest || (hasCompletedRequest && socket.readableLength > 0)
@@ -44,9 +44,18 @@ export function throttleReads(connection: Connection): void {
     scheduleRead()
   }
 
+  /**
+   * Subtracts a slice from the remaining body. In a slice with a new request, the body starts after a header of unknown
+   * length. Subtracting the whole slice can only make the result too low.
+   */
+  function updateRemainingBodyBytes(sliceLength: number, hasNewRequest: boolean): void {
+    if (hasNewRequest) remainingBodyBytes = Number(connection.latestResponse?.req.headers['content-length'] ?? 0)
+    remainingBodyBytes = Math.max(remainingBodyBytes - sliceLength, 0)
+  }
+
   function scheduleRead(): void {
     if (isScheduled || isPaused(socket) || connection.isUpgraded) return
-    // If no data is there, the end may have come, and Node must be asked for that too.
+    // With an empty buffer, read(0) makes Node emit a pending `end`.
     if (socket.readableLength === 0) return void socket.read(0)
     isScheduled = true
     scheduleTask(readSlice, isUrgent())
@@ -54,10 +63,10 @@ export function throttleReads(connection: Connection): void {
 
   const isUrgent = (): boolean => !hasPipelined && !hasPendingChunkedBody(connection.latestResponse?.req)
 
-  // With this listener we choose how much to hand on. Node resumes a connection when a request or body has been read.
+  // With a `readable` listener, only read() passes data on. Node resumes the socket after each request or body.
   socket.on('readable', () => (!isScheduled && isUrgent() && hasUrgentBudget() ? readSlice() : scheduleRead()))
   socket.on('resume', scheduleRead)
-  // Node may have stopped reading, and would wait for data that it has not asked for. An empty piece ends the wait.
+  // Node may have stopped reading and would then wait for data that nobody requested. An empty chunk ends that state.
   socket.push('')
 }
 

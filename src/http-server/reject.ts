@@ -7,11 +7,14 @@ import { arrivedAt } from '../http/request-queue.ts'
 import { chain } from '../maybe-promise.ts'
 import { clearTimeout, performance, setTimeout } from '../timers.ts'
 
-/** How long a client that was refused has to see the response. What it still sends is not read, so a reset follows. */
+/**
+ * Time for a rejected client to read the response and close the connection. After that, the socket is destroyed. This
+ * can reset the connection, because data that the client still sends isn't read.
+ */
 const LINGER_MS = 1000
-/** How many refused clients have that at once. Otherwise a few that come again and again would take all connections. */
+/** Limits the connections that rejected clients occupy: a few clients that reconnect in a loop can't use them all. */
 const MAX_LINGERING = 100
-/** The oldest first. In a `Set`, closed ones would outlive many collections of young objects. */
+/** Oldest first. Closed sockets would survive several minor garbage collections in a `Set`. */
 const lingering: Duplex[] = []
 
 export const isTimeout = (error: NodeJS.ErrnoException): boolean => error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -21,6 +24,7 @@ export function toHttpError(error: NodeJS.ErrnoException): HttpError {
   return error.code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.headersTooLarge : HTTP_ERRORS.malformedRequest
 }
 
+/** Writes an error response directly to a socket, and closes the connection. */
 export function sendRejection(socket: Duplex, error: HttpError, fields: readonly string[]): void {
   const { body } = error
   const head = [
@@ -36,14 +40,20 @@ export function sendRejection(socket: Duplex, error: HttpError, fields: readonly
   closeGracefully(socket)
 }
 
+/** Calls back immediately, or after the pending response on the connection. */
 export function rejectAfterResponse(response: ServerResponse | undefined, rejectNow: () => void): void {
   if (response === undefined || response.closed) rejectNow()
   else response.once('close', rejectNow)
 }
 
 /**
- * Rejects a request whose body is malformed or late, as soon as its listener reads the body: until then, the listener can
- * respond without it. After `graceMs` a request is rejected whose listener has neither read nor responded.
+ * Rejects a request whose body is malformed or late. A listener that doesn't need the body can still respond, so the
+ * rejection happens
+ *
+ * - when the listener reads the body: immediately if it has started to,
+ * - or if it has neither read nor responded for `graceMs`, counted from the request's turn on the connection.
+ *
+ * If the listener has sent the head of its response, the connection closes without a rejection.
  */
 export function rejectOnBodyRead(
   response: ServerResponse,
@@ -54,26 +64,27 @@ export function rejectOnBodyRead(
   const { req } = response
   function rejectOrClose(): void {
     if (response.headersSent) return closeGracefully(socket)
-    // Otherwise the listener could still respond, and `onResponse` would report a response that was never sent.
+    // The listener must not respond any more: `onResponse` would report a response that was never sent.
     response.destroyed = true
     rejectNow()
   }
-  if (req.readableFlowing !== null || req.readableDidRead) return rejectOrClose()
-  // After a response, Node itself reads the rest of the body.
+  const hasStartedReading = req.readableFlowing !== null || req.readableDidRead
+  if (hasStartedReading) return rejectOrClose()
+  // If the listener responds without reading, Node reads the rest of the body after the response.
   beforeFirstRead(req, rejectOrClose)
   const startGraceTimer = (): void => {
     const timer = setTimeout(() => response.headersSent || rejectOrClose(), graceMs).unref()
-    // Otherwise the timer would keep the request in memory, and a client could fill the memory with such requests.
+    // The timer keeps the request in memory, so a client that reconnects in a loop could fill the memory.
     socket.once('close', () => clearTimeout(timer))
   }
-  // A request that waits for its turn has no socket, and earlier requests are still owed a response.
+  // A response has no socket until the earlier responses on the connection are sent.
   if (response.socket === null) addResponseListener(response, 'socket', startGraceTimer)
   else startGraceTimer()
 }
 
 /**
- * Calls back when a listener starts to read a request. However it does so, Node calls `read` of the request. `resume`
- * isn't emitted for `readable` listeners and async iterators.
+ * Calls back when a listener starts to read a request, by wrapping `read`: Node calls it for every way of reading, but
+ * emits `resume` neither for `readable` listeners nor for async iterators.
  */
 export function beforeFirstRead(request: IncomingMessage, callback: () => void): void {
   const read = request.read.bind(request)
@@ -84,6 +95,7 @@ export function beforeFirstRead(request: IncomingMessage, callback: () => void):
   }
 }
 
+/** Half-closes a connection, and destroys it after LINGER_MS: a client that gets a reset may not see the response. */
 function closeGracefully(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   lingering.push(socket)
@@ -98,7 +110,7 @@ function closeGracefully(socket: Duplex): void {
 
 export type OnResponse = (event: BaseResponseEvent) => void
 
-/** Sends a response, and tells of it; `resource` is the path that the request names, if there is one. */
+/** Sends a response and reports it to `onResponse`. @param resource the route of the request, if any */
 export function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,

@@ -20,7 +20,7 @@ import type { Limits } from '../../src/http-server/limits.ts'
 
 type Reader = (request: IncomingMessage) => Promise<string>
 
-/** The ways in which a listener can read a whole body. */
+/** Ways to read a complete body. */
 const READERS: Readonly<Record<string, Reader>> = {
   'data events': (request) => {
     let body = ''
@@ -62,7 +62,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'Readable.toWeb()': (request) => text(Readable.toWeb(request)),
 }
 
-/** Makes a listener that responds with the body, which it starts to read immediately or in a later tick. */
+/** Creates a listener that responds with the request body. It starts to read immediately or in a later tick. */
 function echo(read: Reader, isLater: boolean): RequestListener {
   return (request, response) => {
     async function respond(): Promise<void> {
@@ -73,7 +73,7 @@ function echo(read: Reader, isLater: boolean): RequestListener {
   }
 }
 
-/** Creates an Express app that responds with the body, and prints no errors. */
+/** With `env` set to `test`, Express doesn't print errors. */
 function createExpressApp(): RequestListener {
   const app = express().set('env', 'test')
   app.post('/', express.text({ type: () => true }), (request, response) => void response.send(request.body))
@@ -99,19 +99,19 @@ function createKoaApp(): RequestListener {
 }
 
 function createHonoApp(): RequestListener {
-  // Without `onError`, Hono prints the error of each aborted body.
+  // Without `onError`, Hono prints an error for every aborted body.
   const app = new Hono().onError((_, context) => context.body(null, 500))
   app.post('/', async (context) => context.text(await context.req.text()))
   const respond = getRequestListener(app.fetch)
   return (request, response) => void respond(request, response)
 }
 
-/** Listeners that respond with the body of a request. */
+/** Listeners that respond with the request body. */
 const LISTENERS: Readonly<Record<string, RequestListener>> = {
   ...Object.fromEntries(
     Object.entries(READERS).flatMap(([name, read]) => [
-      [`a listener that reads by ${name}`, echo(read, false)],
-      [`a listener that reads by ${name} in a later tick`, echo(read, true)],
+      [`a listener that reads with ${name}`, echo(read, false)],
+      [`a listener that reads with ${name} in a later tick`, echo(read, true)],
     ]),
   ),
   'an Express app': createExpressApp(),
@@ -133,31 +133,31 @@ const BAD_REQUEST = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
 const REQUEST_TIMEOUT = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
 
 for (const [name, listener] of Object.entries(LISTENERS)) {
-  suite(name, { timeout: 300_000 }, () => {
-    test('gets the body', async (t) => {
+  suite(`a server with ${name}`, { timeout: 300_000 }, () => {
+    test('passes on the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
-      const [answer] = await client.send(PARTIAL + 'world').readResponses()
-      assert.deepEqual([answer!.status, answer!.body], [200, 'helloworld'])
+      const [response] = await client.send(PARTIAL + 'world').readResponses()
+      assert.deepEqual([response!.status, response!.body], [200, 'helloworld'])
     })
 
-    test('makes the server send 100 Continue before it has the body', async (t) => {
+    test('sends 100 Continue before the body arrives', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
       await client.waitFor(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
       assert.match(await client.send('hello').closed, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [^]*hello$/)
     })
 
-    test('has a malformed chunk rejected', async (t) => {
+    test('rejects a malformed chunk with 400', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       assert.match(await client.send(`${CHUNKED}zz\r\n`).closed, BAD_REQUEST)
     })
 
-    test('has a late body rejected', async (t) => {
+    test('rejects a late body with 408', async (t) => {
       const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
       assert.match(await client.send(PARTIAL).closed, REQUEST_TIMEOUT)
     })
 
-    test('has a half-closed body rejected', async (t) => {
+    test('rejects a half-closed body with 400', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.socket.end(PARTIAL)
       assert.match(await client.closed, BAD_REQUEST)
@@ -170,22 +170,24 @@ const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
 
 suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => {
   for (const isGuarded of [false, true]) {
+    const when = isGuarded ? ' while the overload guard is active' : ''
     for (const [what, sent, received] of [
       ['a malformed chunk', `${CHUNKED}zz\r\n`, BAD_REQUEST],
       ['a late body', PARTIAL, REQUEST_TIMEOUT],
       ['a late body that exceeds the buffers', LARGE, /^HTTP\/1\.1 408 /],
       [
-        'a client that waits for 100 Continue',
+        'a request that expects 100 Continue',
         `${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
         REQUEST_TIMEOUT,
       ],
     ] as const) {
-      test(`doesn't hold a connection with ${what}${isGuarded ? ' while the guard is awake' : ''}`, async (t) => {
-        let isAsleep = isGuarded
-        const listener: RequestListener = (_, response) => isAsleep && response.end()
+      test(`doesn't keep a connection open after ${what}${when}`, async (t) => {
+        // Activating the guard takes responses.
+        let isResponding = isGuarded
+        const listener: RequestListener = (_, response) => isResponding && response.end()
         const http = await serve(t, listener, { requestTimeoutMs: 100 })
         if (isGuarded) await triggerOverloadGuard(http.server)
-        isAsleep = false
+        isResponding = false
         const client = await RawConnection.open(http.server)
         assert.match(await client.send(sent).closed, received)
         assert.equal(await http.drain(), 0)
@@ -193,7 +195,7 @@ suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => 
     }
   }
 
-  test("doesn't fill the server with malformed requests", async (t) => {
+  test("doesn't let malformed requests occupy all connections", async (t) => {
     const http = await serve(t, neverRespond, { requestTimeoutMs: 100, maxConnections: 20 })
     for (let round = 0; round < 2; round++) {
       const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(http.server)))
@@ -204,7 +206,7 @@ suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => 
   })
 })
 
-test('a body that is prompt is not late because its listener reads late', { timeout: 300_000 }, async (t) => {
+test('a body that arrives in time is accepted even if the listener reads it late', { timeout: 300_000 }, async (t) => {
   const late: unknown[] = []
   const http = await serve(
     t,
@@ -223,8 +225,8 @@ test('a body that is prompt is not late because its listener reads late', { time
   assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*1000000$/)
 })
 
-suite('a request that waits for its turn', { timeout: 300_000 }, () => {
-  test('is rejected for its malformed body after the response to the one before', async (t) => {
+suite('a queued request with a malformed body', { timeout: 300_000 }, () => {
+  test('is rejected after the response to the previous request', async (t) => {
     const responses: ServerResponse[] = []
     const { server } = await serve(t, (_, response) => void responses.push(response), { requestTimeoutMs: 50 })
     const client = await RawConnection.open(server)
@@ -242,7 +244,7 @@ suite('a request that waits for its turn', { timeout: 300_000 }, () => {
 suite('a listener that responds without reading', { timeout: 300_000 }, () => {
   const listener: RequestListener = (_, response) => response.end('done')
 
-  test("doesn't make the server send 100 Continue", async (t) => {
+  test('prevents 100 Continue', async (t) => {
     const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
     client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
     assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*done$/)
@@ -259,13 +261,13 @@ suite('a listener that responds without reading', { timeout: 300_000 }, () => {
   }
 })
 
-suite('a listener that leaves an async iterator early', { timeout: 300_000 }, () => {
+suite('a listener that exits an async iterator of the body early', { timeout: 300_000 }, () => {
   for (const [what, options] of [
     ['can respond', undefined],
-    ['and keeps the stream can respond, and the rest of the body is not waited for', { destroyOnReturn: false }],
+    ['with destroyOnReturn: false can respond before the rest of the body arrives', { destroyOnReturn: false }],
   ] as const) {
     for (const isGuarded of [false, true]) {
-      test(`${what}${isGuarded ? ' while the guard is awake' : ''}`, async (t) => {
+      test(`${what}${isGuarded ? ' while the overload guard is active' : ''}`, async (t) => {
         async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
           if (request.method === 'POST')
             for await (const chunk of request.iterator(options)) if (chunk !== undefined) break

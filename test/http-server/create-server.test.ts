@@ -12,7 +12,7 @@ const UPGRADE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
 
 const plants = createPlantStore({ tokens: { secret: 'ada' } })
 
-test('a host gets the server of the program: it refuses in JSON, keeps its time-outs and drains', async (t) => {
+test('createServer() returns a server that enforces timeouts, rejects with JSON and can be drained', async (t) => {
   const http = createServer(plants, { headersTimeoutMs: 100, checkIntervalMs: 20 })
   await listen(http.server)
   t.after(() => close(http.server))
@@ -27,7 +27,7 @@ test('a host gets the server of the program: it refuses in JSON, keeps its time-
   await closed
 })
 
-test('disposing of it drains it, also if it has never listened', { timeout: 300_000 }, async () => {
+test('disposal drains the server, even one that has never listened', { timeout: 300_000 }, async () => {
   const http = createServer(plants)
   await listen(http.server)
   const client = await RawConnection.open(http.server)
@@ -39,11 +39,11 @@ test('disposing of it drains it, also if it has never listened', { timeout: 300_
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('a drain cuts what does not end in time, and says how much, however often:', { timeout: 300_000 }, () => {
+suite('drain() destroys at its timeout, and counts on every call,', { timeout: 300_000 }, () => {
   for (const [name, event, request, received] of [
-    ['a request without an answer', 'request', GET, ''],
-    ['a CONNECT behind such a request', 'connect', `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`, ''],
-    ['an upgrade, to which it says nothing', 'upgrade', `GET / HTTP/1.1\r\n${UPGRADE}`, 'HTTP/1.1 101 Echo\r\n\r\n'],
+    ['a connection with a pending response', 'request', GET, ''],
+    ['a connection with a CONNECT after a pending response', 'connect', `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`, ''],
+    ['an upgraded connection', 'upgrade', `GET / HTTP/1.1\r\n${UPGRADE}`, 'HTTP/1.1 101 Echo\r\n\r\n'],
   ] as const) {
     test(name, async (t) => {
       const http = createServer(() => undefined, { drainTimeoutMs: 300 })
@@ -62,24 +62,24 @@ suite('a drain cuts what does not end in time, and says how much, however often:
   }
 })
 
-test('the time-out of a connection that was upgraded is that of its host', { timeout: 300_000 }, async (t) => {
-  const most = Buffer.alloc(10_000_000)
-  const http = createServer((_, response) => response.write(most), { stallTimeoutMs: 50 })
+test('an upgraded connection keeps the timeout that its listener set', { timeout: 300_000 }, async (t) => {
+  const largeBody = Buffer.alloc(10_000_000)
+  const http = createServer((_, response) => response.write(largeBody), { stallTimeoutMs: 50 })
   await serve(t, http.server)
-  http.server.on('upgrade', (_, socket: Socket) => socket.setTimeout(60_000).write(most))
+  http.server.on('upgrade', (_, socket: Socket) => socket.setTimeout(60_000).write(largeBody))
   const [upgraded, other] = [await connectPair(http.server), await connectPair(http.server)]
   for (const { client } of [upgraded, other]) client.socket.pause()
-  const cut = once(other.accepted, 'close')
+  const stalled = once(other.accepted, 'close')
   upgraded.client.send(`GET / HTTP/1.1\r\n${UPGRADE}`)
   await once(http.server, 'upgrade')
   other.client.send(GET)
-  await cut
+  await stalled
   const { timeout } = upgraded.accepted
   upgraded.accepted.destroy()
   assert.equal(timeout, 60_000)
 })
 
-test('a request for an upgrade is one like others while the host has no listener for it', async (t) => {
+test('an upgrade request is an ordinary request while there is no upgrade listener', async (t) => {
   const http = createServer((_, response) => response.end('plain'))
   const [first, second] = [() => undefined, () => undefined]
   http.server.on('upgrade', first).once('upgrade', second).off('upgrade', first).off('upgrade', second)
@@ -89,7 +89,7 @@ test('a request for an upgrade is one like others while the host has no listener
   client.socket.destroy()
 })
 
-suite('a server with a wrong option is not made:', () => {
+suite('createServer() throws', () => {
   const rows: readonly [options: unknown, message: string, listener?: unknown][] = [
     [{}, "listener must be a function, not 'x'", 'x'],
     [{ headersTimeout: 1 }, 'unknown option "headersTimeout"'],

@@ -18,13 +18,13 @@ const UNFINISHED = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/
 const CREATED = /^HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*{"name":"Fern"}$/
 const LAST_LIST = /HTTP\/1\.1 200 OK\r\n[^]*Connection: close\r\n[^]*\[\]$/
 
-/** What a client sees if its request has not come by the end of the drain. */
+/** The response to a request that is still incomplete near the end of the drain. */
 const REQUEST_TIMEOUT = new RegExp(
   'HTTP/1\\.1 408 Request Timeout\\r\\n[^]*Connection: close\\r\\n\\r\\n' +
     '{"error":40800,"message":"The request did not arrive in time."}$',
 )
 
-/** Serves plants with the token of ada. Clients have a minute for everything, unless the limits say otherwise. */
+/** Serves plants. By default, all timeouts are a minute, so that only the drain closes connections. */
 async function serve(t: TestContext, limits: Partial<Limits> = {}): Promise<HttpServer> {
   const longTimeouts = { headersTimeoutMs: 60_000, requestTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 }
   const http = createHttpServer(createPlantStore({ tokens: { YWRh: 'ada' } }), { ...longTimeouts, ...limits })
@@ -33,14 +33,15 @@ async function serve(t: TestContext, limits: Partial<Limits> = {}): Promise<Http
 }
 
 for (const isShared of [false, true]) {
-  test(`a drain accepts what came while the process was busy, if others ${isShared ? '' : 'do not '}listen beside it`, async (t) => {
+  const port = isShared ? 'a shared port' : 'its own port'
+  test(`a drain on ${port} accepts connections that arrived while the process was busy`, async (t) => {
     const http = await serve(t)
     const timers = countTimers()
-    // The timers come next after this, and find that the quiet has lasted for long enough.
+    // The timers run right after this, and the one for the quiet period is due by then.
     await setImmediate()
     const drained = http.drain(isShared)
     const connecting = Promise.all([1, 2, 3].map(() => RawConnection.open(http.server)))
-    // After the tick in which the connections are begun.
+    // Blocks right after the connections have been initiated.
     process.nextTick(blockEventLoop, 200)
     for (const late of await connecting) assert.match(await late.send(LIST).closed, LAST_LIST)
     await drained
@@ -49,32 +50,36 @@ for (const isShared of [false, true]) {
   })
 }
 
-test('a drain cuts what came while the process was busy until its time was over', { timeout: 300_000 }, async (t) => {
-  const http = await serve(t, { drainTimeoutMs: 100 })
-  await setImmediate()
-  const drained = http.drain()
-  const connecting = RawConnection.open(http.server)
-  process.nextTick(blockEventLoop, 200)
-  assert.equal(await (await connecting).closed, '')
-  assert.equal(await drained, 1)
-})
+test(
+  'a drain destroys connections that arrived while the process was busy until the drain timeout',
+  { timeout: 300_000 },
+  async (t) => {
+    const http = await serve(t, { drainTimeoutMs: 100 })
+    await setImmediate()
+    const drained = http.drain()
+    const connecting = RawConnection.open(http.server)
+    process.nextTick(blockEventLoop, 200)
+    assert.equal(await (await connecting).closed, '')
+    assert.equal(await drained, 1)
+  },
+)
 
-test('a drain has an answer that is under way say that its connection closes', { timeout: 300_000 }, async (t) => {
+test('a drain adds Connection: close to a response in progress', { timeout: 300_000 }, async (t) => {
   const http = createHttpServer(() => undefined)
   await serveUntilEnd(t, http.server)
-  const asked = once(http.server, 'request') as Promise<[unknown, ServerResponse]>
+  const requested = once(http.server, 'request') as Promise<[unknown, ServerResponse]>
   const client = await RawConnection.open(http.server)
   client.send(LIST)
-  const [, response] = await asked
+  const [, response] = await requested
   const drained = http.drain()
   response.end()
   assert.match(await client.closed, /\r\nConnection: close\r\n/)
   assert.equal(await drained, 0)
 })
 
-suite('a request that arrives during a drain, behind one that is under way,', { timeout: 300_000 }, () => {
+suite('a request that arrives during a drain while an earlier request is in progress', { timeout: 300_000 }, () => {
   for (const [name, drainFirst] of Object.entries({ 'before the drain': false, 'during the drain': true })) {
-    test(`is answered if that one arrived ${name}`, async (t) => {
+    test(`gets a response if the earlier one arrived ${name}`, async (t) => {
       const responses: ServerResponse[] = []
       const http = createHttpServer((_, response) => void responses.push(response))
       await serveUntilEnd(t, http.server)
@@ -153,7 +158,7 @@ suite('requests that are pipelined in one packet during a drain', { timeout: 300
   })
 })
 
-test('once it no longer listens, a drain closes what has no request that is being answered', async (t) => {
+test('a drain closes idle connections and incomplete requests at 90 % of its timeout', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 2000 })
   const rows: readonly [sent: string, received: RegExp][] = [
     ['', /^$/],
@@ -163,7 +168,7 @@ test('once it no longer listens, a drain closes what has no request that is bein
   ]
   const clients = []
   for (const [sent, received] of rows) {
-    // It keeps its side open.
+    // The client keeps its side open.
     const { client, accepted } = await connectPair(http.server, true)
     client.send(sent)
     await waitUntil(() => accepted.bytesRead === sent.length)
@@ -176,7 +181,7 @@ test('once it no longer listens, a drain closes what has no request that is bein
   for (const { client, received, closed } of clients) {
     await closed
     const ms = performance.now() - startedAt
-    assert.ok(ms > 1790, `it was closed after ${ms} ms`)
+    assert.ok(ms > 1790, `the connection was closed after ${ms} ms`)
     client.socket.end()
     assert.match(await client.closed, received)
   }
@@ -185,7 +190,7 @@ test('once it no longer listens, a drain closes what has no request that is bein
   assert.equal(await drained, 0)
 })
 
-test('a drain of a shared port keeps a connection that is idle until 90 % of the drain time', async (t) => {
+test('a drain of a shared port keeps an idle connection until 90 % of its timeout', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000 })
   const startedAt = performance.now()
   const drained = http.drain(true)
@@ -197,7 +202,7 @@ test('a drain of a shared port keeps a connection that is idle until 90 % of the
   await drained
 })
 
-test('a drain does not wait for a client that was refused, and keeps its side open', async (t) => {
+test("a drain doesn't wait for a rejected client that keeps its side open", async (t) => {
   const http = await serve(t, { drainTimeoutMs: 500 })
   const connection = await RawConnection.open(http.server, true)
   const drained = http.drain()
@@ -207,7 +212,7 @@ test('a drain does not wait for a client that was refused, and keeps its side op
   assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
 })
 
-test('a request that is late is refused in time when the server no longer listens', { timeout: 300_000 }, async (t) => {
+test('a late request gets 408 in time even after the server has stopped listening', { timeout: 300_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
   const { client: connection } = await connectPair(http.server)
   const drained = http.drain()
@@ -216,7 +221,7 @@ test('a request that is late is refused in time when the server no longer listen
   await drained
 })
 
-test('a drain goes on if the system refuses the server a connection', { timeout: 300_000 }, async (t) => {
+test('a drain completes after the server emits an error of accept()', { timeout: 300_000 }, async (t) => {
   const http = await serve(t)
   http.server.on('error', () => undefined)
   const drained = http.drain()
@@ -226,7 +231,7 @@ test('a drain goes on if the system refuses the server a connection', { timeout:
 
 suite('a server that has drained', { timeout: 300_000 }, () => {
   for (const count of [0, 1]) {
-    test(`emits close once, and is collected, if ${count} connections were open when it stopped listening`, async () => {
+    test(`emits close once and is garbage-collected (${count} connections when it stopped listening)`, async () => {
       let closed = 0
       async function drain(): Promise<WeakRef<Server>> {
         const http = createHttpServer(() => undefined, { drainTimeoutMs: 500 })

@@ -19,23 +19,22 @@ const DELETE = LIST.replace('GET /plants', 'DELETE /plants/1')
 const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
 const PLANT = '{"id":1,"name":"Fern"}'
 
-/** The end of a header whose body takes long if it comes byte by byte. */
+/** The end of a header with a body that takes long to arrive byte by byte. */
 const LONG_BODY_FIELDS = 'Content-Length: 1000\r\n\r\n'
 
-/** Serves plants with the token of ada. */
 async function serve(t: TestContext, limits: Partial<Limits> = {}, store: Store = memoryStore()): Promise<HttpServer> {
   const http = createHttpServer(createPlantStore({ tokens: { YWRh: 'ada' }, store }), limits)
   await serveUntilEnd(t, http.server)
   return http
 }
 
-/** A store whose first delete waits. */
+/** Returns a store whose deletes wait until `deferred` settles. */
 function deferDelete(): { readonly deferred: DeferredCall<boolean>; readonly store: Store } {
   const deferred = new DeferredCall<boolean>()
   return { deferred, store: overrideStore(memoryStore(), { delete: () => deferred.call() }) }
 }
 
-/** Asserts that the connection brought an error as its only answer, and that it was closed and not reset. */
+/** Asserts that an error was the only response on a connection, and that the connection was closed without a reset. */
 async function assertRejected({ closed }: RawConnection, error: number, message: string): Promise<void> {
   const body = JSON.stringify({ error, message })
   const [head, received] = (await closed).split('\r\n\r\n') as [string, string]
@@ -51,24 +50,34 @@ async function assertRejected({ closed }: RawConnection, error: number, message:
   ])
 }
 
-suite('what node:http refuses is answered with an error', () => {
+suite('a request that node:http rejects', () => {
   const malformed = 'The request is malformed.'
   const tooMany = 'The request has too many header fields, or they are too large.'
   const unmet = 'The only supported expectation is 100-continue.'
   for (const [name, request, error, message] of [
-    ['no HTTP', 'plants, please\r\n\r\n', 40000, malformed],
-    ['a malformed chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`, 40000, malformed],
-    ['a header over the limit', LIST.replace('Host', `X: ${'x'.repeat(20_000)}\r\nHost`), 43100, tooMany],
-    ['no Host', LIST.replace('Host: plants\r\n', ''), 40000, 'The request has no Host field.'],
-    ['an unknown expectation', LIST.replace('Host', 'Expect: rain\r\nHost'), 41700, unmet],
-    ['a Host that is none', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a host.'],
-    ['two Hosts', LIST.replace('Host', 'Host: b\r\nHost'), 40000, 'The request has more than one Host field.'],
-    ['two expectations', LIST.replace('Host', 'Expect: 100-continue, rain\r\nHost'), 41700, unmet],
-    ['a word that contains 100-continue', LIST.replace('Host', 'Expect: x-100-continue\r\nHost'), 41700, unmet],
-    ['an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a host.'],
-    ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This service is no proxy.'],
+    ['that is not HTTP', 'plants, please\r\n\r\n', 40000, malformed],
+    ['with a malformed chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`, 40000, malformed],
+    ['with a header over the size limit', LIST.replace('Host', `X: ${'x'.repeat(20_000)}\r\nHost`), 43100, tooMany],
+    ['without Host', LIST.replace('Host: plants\r\n', ''), 40000, 'The request has no Host field.'],
+    ['with an unknown expectation', LIST.replace('Host', 'Expect: rain\r\nHost'), 41700, unmet],
+    ['with an invalid Host', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a valid host.'],
+    [
+      'with two Host fields',
+      LIST.replace('Host', 'Host: b\r\nHost'),
+      40000,
+      'The request has more than one Host field.',
+    ],
+    ['with two expectations', LIST.replace('Host', 'Expect: 100-continue, rain\r\nHost'), 41700, unmet],
+    [
+      'with an expectation that contains 100-continue',
+      LIST.replace('Host', 'Expect: x-100-continue\r\nHost'),
+      41700,
+      unmet,
+    ],
+    ['with an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a valid host.'],
+    ['for CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This server is not a proxy.'],
   ] as const) {
-    test(name, async (t) => {
+    test(`${name} gets error ${error}`, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
       await assertRejected(connection.send(request), error, message)
     })
@@ -77,42 +86,42 @@ suite('what node:http refuses is answered with an error', () => {
   for (const [count, rest] of [
     [1000, 'HTTP/1.1 200 '],
     [1001, 'HTTP/1.1 200 '],
-    // Node 22 and later refuse what goes beyond the fields that they keep.
+    // Node 22 and later reject requests with more fields than they keep.
     [3000, ''],
   ] as const) {
-    test(`${count} fields, none of which is dropped${rest && ', and the connection goes on'}`, async (t) => {
+    test(`with ${count} header fields gets 431${rest && ', and the connection stays open'}`, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
       connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n${LIST}`)
       await connection.waitFor(new RegExp(`^HTTP/1.1 431 [^]*"error":43100[^}]*}${rest}`))
     })
   }
 
-  test('a client that goes on sending sees the error, and has a second to do so', async (t) => {
+  test('keeps its connection for a second, so that a client that is still sending sees the error', async (t) => {
     const { client, accepted } = await connectPair((await serve(t)).server)
     const startedAt = performance.now()
-    const cut = once(accepted, 'close')
+    const closed = once(accepted, 'close')
     client.send('plants, please\r\n\r\n')
     for (let i = 0; i < 10; i++) client.send('x'.repeat(100_000))
     await client.waitFor(/"error":40000,[^}]*}$/)
-    await cut
+    await closed
     const elapsed = performance.now() - startedAt
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
   })
 
-  test('clients that are refused at once keep no more than 100 connections', async (t) => {
+  test('closes its connection immediately if more than 100 rejected clients linger', async (t) => {
     const http = await serve(t)
     const clients = await Promise.all(Array.from({ length: 150 }, () => RawConnection.open(http.server)))
     await waitUntil(() => http.connectionCount() === 150)
     for (const client of clients) client.send('BAD\r\n\r\n')
     for (const client of clients) await client.waitFor(/"error":40000,/)
-    assert.ok(http.connectionCount() <= 100, `${http.connectionCount()} are open`)
+    assert.ok(http.connectionCount() <= 100, `${http.connectionCount()} connections are open`)
   })
 })
 
 suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
   for (const [name, request] of [
     [
-      'a Content-Length next to a Transfer-Encoding',
+      'Content-Length together with Transfer-Encoding',
       `${POST}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ['a control character in a header value', LIST.replace('Host', 'X: \x01\r\nHost')],
@@ -129,25 +138,30 @@ suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
   }
 })
 
-for (const state of ['while it serves', 'while it drains']) {
-  suite(`a slow client is dropped in time ${state}`, { timeout: 300_000 }, () => {
+for (const state of ['normal operation', 'a drain']) {
+  suite(`during ${state}, the server disconnects a client in time`, { timeout: 300_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`
     const late = /^HTTP\/1.1 408 [^]*"error":40800[^}]*}$/
     for (const [name, begun, next, received] of [
       ['that sends nothing', '', '', /^$/],
-      ['that asks no more', LIST, '', /^HTTP\/1.1 200 [^]*\[\]$/],
+      ['that sends no further request', LIST, '', /^HTTP\/1.1 200 [^]*\[\]$/],
       ['that sends its header byte by byte', 'GET /plants HTTP/1.1\r\nX: ', 'x', late],
       ['that sends its body byte by byte', `${POST}${LONG_BODY_FIELDS}`, ' ', late],
-      ['that is answered and sends its body byte by byte', asking, ' ', /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/],
-      ['that is refused and sends its body all the same', anonymous, ' ', /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/],
+      ['that gets a response and then sends its body byte by byte', asking, ' ', /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/],
+      [
+        'that is rejected and still sends its body byte by byte',
+        anonymous,
+        ' ',
+        /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/,
+      ],
     ] as const) {
       test(name, async (t) => {
         const http = await serve(t, limits)
         const { client, accepted } = await connectPair(http.server)
         const dropped = once(accepted, 'close')
-        if (state === 'while it drains') void http.drain()
+        if (state === 'a drain') void http.drain()
         client.send(begun)
         const drip = setInterval(() => client.send(next), 20)
         t.after(() => clearInterval(drip))
@@ -158,22 +172,22 @@ for (const state of ['while it serves', 'while it drains']) {
   })
 }
 
-test('an idle connection closes 1 s after its time is over', async (t) => {
+test('an idle connection closes 1 s after the announced keep-alive timeout', async (t) => {
   const { client, accepted } = await connectPair((await serve(t, { keepAliveTimeoutMs: 60_000 })).server)
   await client.send(LIST).waitFor(/^Keep-Alive: timeout=60\r\n[^]*\[\]$/m)
-  // The client may have its response before the server has finished with it.
+  // The client can have the response before the server sets the timeout.
   await waitUntil(() => accepted.timeout === 61_000)
 })
 
-suite('a request that is late because those before it held it back gets its time once more:', () => {
+suite('a request that is late because earlier requests delayed it', () => {
   const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
   const post = `${POST}Content-Length: ${PLANT.length}\r\n\r\n`
   const limits = { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }
   for (const [what, begun, rest, answer] of [
-    ['a header', options + options.slice(0, 10), options.slice(10), /(HTTP\/1.1 204 [^]*){2}$/],
-    ['a body', post, PLANT, /{"name":"Fern"}$/],
+    ['its header', options + options.slice(0, 10), options.slice(10), /(HTTP\/1.1 204 [^]*){2}$/],
+    ['its body', post, PLANT, /{"name":"Fern"}$/],
   ] as const) {
-    test(`${what} that comes then is not held against its connection, and one that does not is refused`, async (t) => {
+    test(`can still complete ${what}, and gets 408 if it doesn't`, async (t) => {
       const { deferred: held, store } = deferDelete()
       const http = await serve(t, limits, store)
       const late = new Set<unknown>()
@@ -184,13 +198,13 @@ suite('a request that is late because those before it held it back gets its time
       connection.send(rest)
       held.resolve(false)
       await connection.waitFor(answer)
-      // The time of the one that came first is over before.
+      // By now, the original timeout of the first connection has passed, too.
       assert.match(await later.closed, /"error":40800[^}]*}$/)
       assert.match(await connection.send(options.replace('Host', 'Connection: close\r\nHost')).closed, /204 [^{]*$/)
     })
   }
 
-  test('a body whose header was late so is refused if it is late as well', async (t) => {
+  test('gets 408 if its header completes, but its body is late, too', async (t) => {
     const { deferred: held, store } = deferDelete()
     const http = await serve(t, limits, store)
     const connection = await RawConnection.open(http.server)
@@ -202,13 +216,13 @@ suite('a request that is late because those before it held it back gets its time
   })
 })
 
-suite('Expect: 100-continue is not met', () => {
+suite('the server sends no 100 Continue', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
   for (const [name, request, answer] of [
-    ['with no token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],
+    ['without a token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],
     ['with a wrong Content-Type', `${expecting.replace(/json/, 'x')}Content-Length: 9\r\n\r\n`, /415 [^]*41500/],
     ['with a Content-Length over the limit', `${expecting}Content-Length: 65537\r\n\r\n`, /413 [^]*41300/],
-    ['where there is no body', `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\n\r\n`, /200 [^]*\[\]$/],
+    ['without a body', `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\n\r\n`, /200 [^]*\[\]$/],
   ] as const) {
     test(name, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
@@ -217,7 +231,7 @@ suite('Expect: 100-continue is not met', () => {
   }
 })
 
-test('of a request that was answered, an idle connection keeps nothing', { timeout: 300_000 }, async (t) => {
+test('an idle connection keeps no request or response in memory', { timeout: 300_000 }, async (t) => {
   const answered: WeakRef<object>[] = []
   function answer(request: IncomingMessage, response: ServerResponse): void {
     answered.push(new WeakRef(request), new WeakRef(response))

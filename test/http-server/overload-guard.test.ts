@@ -18,7 +18,7 @@ const OPTIONS = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
 
 const LIST = 'GET /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n\r\n'
 
-/** The guard looks at the event loop only when a test says so. */
+/** With mocked intervals, the guard checks the event loop only when a test advances the clock. */
 async function serve(t: TestContext, options?: Partial<PlantStoreOptions>): Promise<HttpServer> {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const http = createHttpServer(createService(options))
@@ -26,44 +26,44 @@ async function serve(t: TestContext, options?: Partial<PlantStoreOptions>): Prom
   return http
 }
 
-suite('the guard looks at the event loop', () => {
-  for (const [what, rounds, clients, isAwake] of [
-    ['wakes if its rounds are long again and again', [work, work], 2, true],
-    ['sleeps on if one of them is', [work, rest, work], 2, false],
-    ['sleeps on if there is but one client', [work, work], 1, false],
-    ['sleeps on if the machine is busy', [rest, rest], 2, false],
+suite('the overload guard', () => {
+  for (const [what, phases, clientCount, isActive] of [
+    ['activates after consecutive long ticks', [work, work], 2, true],
+    ['remains inactive after single long ticks', [work, rest, work], 2, false],
+    ['remains inactive with a single client', [work, work], 1, false],
+    ['remains inactive if ticks are long because the machine is busy', [rest, rest], 2, false],
   ] as const) {
-    test(`and ${what}`, async (t) => {
+    test(what, async (t) => {
       const http = await serve(t)
-      for (let client = 0; client < clients; client++) await connectPair(http.server)
+      for (let client = 0; client < clientCount; client++) await connectPair(http.server)
       t.mock.timers.tick(100)
-      for (const round of rounds) {
-        round()
+      for (const runPhase of phases) {
+        runPhase()
         t.mock.timers.tick(100)
       }
-      assert.equal(http.isThrottled(), isAwake)
+      assert.equal(http.isThrottled(), isActive)
     })
   }
 
-  test('and wakes in the middle of a long round', async (t) => {
+  test('activates in the middle of a long tick', async (t) => {
     const http = await serve(t, { authenticate: () => (work(), 'ada') })
     const clients = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(http.server)))
     await Promise.all(clients.map((client) => client.send(LIST).readStatuses(1)))
     assert.ok(http.isThrottled())
   })
 
-  test('and sleeps on if a request has looked at the same long round a moment ago', async (t) => {
+  test('remains inactive if a request has just checked the same long tick', async (t) => {
     let sentAt = 0
-    let moment = Infinity
+    let elapsedMs = Infinity
     function authenticate(): string {
       work(21)
       t.mock.timers.tick(100)
-      // From before the request has looked: on a busy machine, time goes by between any two steps.
-      moment = performance.now() - sentAt
+      // Counts from before the check of the request, because a busy machine can delay any step.
+      elapsedMs = performance.now() - sentAt
       return 'ada'
     }
-    // And the moment may be too long.
-    while (moment >= 49) {
+    // Retry if the machine was too slow for the two checks to count as one.
+    while (elapsedMs >= 49) {
       const http = await serve(t, { authenticate })
       const { client } = await connectPair(http.server)
       await connectPair(http.server)
@@ -72,11 +72,11 @@ suite('the guard looks at the event loop', () => {
       sentAt = performance.now()
       await client.send(LIST).readStatuses(1)
       t.mock.timers.reset()
-      assert.ok(moment >= 49 || !http.isThrottled())
+      assert.ok(elapsedMs >= 49 || !http.isThrottled())
     }
   })
 
-  /** Takes so many milliseconds of the processor, most for itself and not for the system to measure them. */
+  /** Uses `ms` milliseconds of CPU time. Measures only once per millisecond, to spend them in user mode. */
   function work(ms = 210): void {
     const before = process.cpuUsage()
     const startedAt = performance.now()
@@ -84,13 +84,14 @@ suite('the guard looks at the event loop', () => {
     while (cpuTimeSince(before) < 1000 * ms || performance.now() < startedAt + ms)
   }
 
+  /** Blocks the event loop without using CPU time. */
   function rest(): void {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 210)
   }
 })
 
-suite('when the guard wakes, a connection is read in slices', { timeout: 300_000 }, () => {
-  test('that is half-way through a body, which comes whole', async (t) => {
+suite('when the overload guard activates, a connection', { timeout: 300_000 }, () => {
+  test('with an incomplete body is read in slices, and the body arrives complete', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await connectPair(http.server)
     const body = `{"id":1,"name":"${'x'.repeat(50_000)}"}`
@@ -109,12 +110,12 @@ suite('when the guard wakes, a connection is read in slices', { timeout: 300_000
   })
 
   for (const [what, length, first, rest, statuses] of [
-    ['whose next request waits', 0, OPTIONS, OPTIONS, [400, 204, 204]],
-    ['whose body nobody reads yet', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
+    ['with a queued request', 0, OPTIONS, OPTIONS, [400, 204, 204]],
+    ['with an unread body', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
   ] as const) {
-    test(`${what}, and read on`, async (t) => {
-      let letIn: (owner: string) => void = () => undefined
-      const authenticate = (): Promise<string> => new Promise((resolve) => (letIn = resolve))
+    test(`${what} is read further after the response`, async (t) => {
+      let acceptToken: (owner: string) => void = () => undefined
+      const authenticate = (): Promise<string> => new Promise((resolve) => (acceptToken = resolve))
       const http = await serve(t, { authenticate, maxBodyBytes: length + 1 })
       const { client, accepted } = await connectPair(http.server)
       const arrived = once(http.server, 'request') as Promise<[IncomingMessage]>
@@ -123,7 +124,7 @@ suite('when the guard wakes, a connection is read in slices', { timeout: 300_000
       const [request] = await arrived
       await waitUntil(() => accepted.isPaused() || request.readableLength >= request.readableHighWaterMark)
       await triggerOverloadGuard(http.server)
-      letIn('ada')
+      acceptToken('ada')
       client.send(rest)
       assert.deepEqual(
         (await answers).map(({ status }) => status),
@@ -133,10 +134,10 @@ suite('when the guard wakes, a connection is read in slices', { timeout: 300_000
   }
 })
 
-for (const when of ['before', 'while']) {
-  test(`the guard reads nothing of a connection that was upgraded ${when} it is awake`, async (t) => {
+for (const when of ['before', 'after']) {
+  test(`the overload guard doesn't read from a connection that was upgraded ${when} its activation`, async (t) => {
     const http = await serve(t)
-    if (when === 'while') await triggerOverloadGuard(http.server)
+    if (when === 'after') await triggerOverloadGuard(http.server)
     const upgrading = once(http.server, 'upgrade') as Promise<[unknown, Socket]>
     const client = await RawConnection.open(http.server)
     const head = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
@@ -145,14 +146,14 @@ for (const when of ['before', 'while']) {
     if (when === 'before') await triggerOverloadGuard(http.server)
     client.send('ribbit')
     await waitUntil(() => socket.bytesRead === head.length + 6)
-    for (let round = 0; round < 2; round++) await setImmediate()
+    for (let tick = 0; tick < 2; tick++) await setImmediate()
     const read = String(socket.read())
     socket.destroy()
     assert.deepEqual([http.isThrottled(), read], [true, 'ribbit'])
   })
 }
 
-test('hands the rest of an upgraded connection to a readable listener while the guard is awake', async (t) => {
+test('an active overload guard passes buffered bytes of an upgraded connection to a readable listener', async (t) => {
   const http = await serve(t)
   await triggerOverloadGuard(http.server)
   const received: string[] = []
@@ -168,6 +169,6 @@ test('hands the rest of an upgraded connection to a readable listener while the 
   client.send(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n${bytes}`)
   const [, upgraded] = await upgrading
   await waitUntil(() => received.join('') === bytes)
-  // The server of the test waits for it.
+  // Otherwise closing the server would wait for this connection.
   upgraded.destroy()
 })

@@ -15,7 +15,7 @@ function post(id: number, fields = ''): string {
   return `POST /plants HTTP/1.1\r\n${FIELDS}${fields}${content}`
 }
 
-test('while the guard is awake, clients that pipeline and read nothing cost little memory', async (t) => {
+test('while the overload guard is active, clients that pipeline without reading use little memory', async (t) => {
   const server = await serveStandalone(t)
   const request = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
   await triggerOverloadGuard(server)
@@ -28,7 +28,7 @@ test('while the guard is awake, clients that pipeline and read nothing cost litt
   for (const { socket } of clients) socket.destroy()
 })
 
-test('CONNECT is refused after a long list, and a request behind it, are answered', async (t) => {
+test('CONNECT is rejected after the responses to a long list and another request', async (t) => {
   const store = memoryStore()
   for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
   const client = await RawConnection.open(await serveStandalone(t, { store }))
@@ -41,7 +41,7 @@ test('CONNECT is refused after a long list, and a request behind it, are answere
   )
 })
 
-suite('a client that ends its side after its requests gets an answer to each of them, and then the end:', () => {
+suite('a client that half-closes its connection gets every response, and then the end, after', () => {
   const list = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
   const manyFields = 'a:\r\n'.repeat(990)
   const upgrade = 'Connection: upgrade\r\nUpgrade: h2c\r\n'
@@ -50,19 +50,19 @@ suite('a client that ends its side after its requests gets an answer to each of 
   for (const [name, sent, statuses, kept] of [
     ['a create', post(1), [200], [1n]],
     ['creates', post(1) + post(2) + post(1), [200, 200, 409], [1n, 2n]],
-    ['a list with half of a body', list.replace('Host', 'Content-Length: 100\r\nHost') + '[', [200], []],
-    ['a create with many fields', post(1, manyFields), [200], [1n]],
-    ['requests of the program', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
-    ['a create, and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
-    ['half of a create that asks for an upgrade', post(1, upgrade).slice(0, -3), [400], []],
+    ['a list with half a body', list.replace('Host', 'Content-Length: 100\r\nHost') + '[', [200], []],
+    ['a create with many header fields', post(1, manyFields), [200], [1n]],
+    ['health checks', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
+    ['a create and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
+    ['half of a create with an Upgrade header', post(1, upgrade).slice(0, -3), [400], []],
     ['half of a long header', `GET / HTTP/1.1\r\nHost: a\r\nX:${' '.repeat(8000)}\r`, [400], []],
     ['half of a long body', post(1).replace('Length: ', 'Length: 9') + ' '.repeat(800), [400], []],
     ['half of a chunk', `${chunked}2000\r\n${' '.repeat(5000)}`, [400], []],
-    ['a create, behind a list, in long chunks', `${list}${chunked}1000\r\n${body}\r\n0\r\n\r\n`, [200, 200], [1n]],
-    ['nothing', '', [], []],
+    ['a list and a create in long chunks', `${list}${chunked}1000\r\n${body}\r\n0\r\n\r\n`, [200, 200], [1n]],
+    ['no request', '', [], []],
   ] as const) {
     for (const isGuarded of [false, true]) {
-      test(`${name}, if the guard ${isGuarded ? 'is awake' : 'sleeps'}`, async (t) => {
+      test(`${name}${isGuarded ? ' while the overload guard is active' : ''}`, async (t) => {
         const store = memoryStore()
         const server = await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
         if (isGuarded) await triggerOverloadGuard(server)

@@ -9,7 +9,7 @@ import { trackResponse, type Connection } from '../../src/http-server/connection
 import { throttleReads } from '../../src/http-server/read-throttle.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-/** Makes a connection whose input is handed on in slices. All that its client writes at once is here at once. */
+/** Creates a connection with throttled reads. Everything that the client writes arrives immediately. */
 function connectThrottled(listener: RequestListener) {
   const [client, socket] = duplexPair()
   const slices: string[] = []
@@ -36,8 +36,8 @@ function getLengths(slices: readonly string[]): number[] {
   return slices.map(({ length }) => length)
 }
 
-suite('input is handed on', { timeout: 300_000 }, () => {
-  test('in slices that become longer', async () => {
+suite('throttled reads', { timeout: 300_000 }, () => {
+  test('pass data on in slices of growing size', async () => {
     const { client, slices, requests } = connectThrottled(respondInOrder)
     const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(3000)}\r\n\r\n`
     client.write(sent)
@@ -46,7 +46,7 @@ suite('input is handed on', { timeout: 300_000 }, () => {
     assert.equal(slices.join(''), sent)
   })
 
-  test('in slices half as long after one that had more than a request, which become longer again', async () => {
+  test('halve the slices after one with several requests, and double them again later', async () => {
     const { client, slices, requests } = connectThrottled(respondInOrder)
     client.write(GET.repeat(30))
     await waitUntil(() => requests.length === 30)
@@ -63,7 +63,7 @@ suite('input is handed on', { timeout: 300_000 }, () => {
     assert.ok(two === 2 * one!, [one, two, ...others].join())
   })
 
-  test('but of a body whose length is known, all that has come', async () => {
+  test('pass on the buffered part of a body with Content-Length in one slice', async () => {
     const { client, slices, requests } = connectThrottled(neverRespond)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n${'x'.repeat(5000)}`
     client.write(post.slice(0, -101))
@@ -77,7 +77,7 @@ suite('input is handed on', { timeout: 300_000 }, () => {
     assert.ok(Math.max(...others) <= 1024, String(others))
   })
 
-  test('only as long as a body that nobody reads fits its buffer', async () => {
+  test('stop when the buffer of an unread body is full', async () => {
     const { client, slices, requests } = connectThrottled(neverRespond)
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n'
     client.write(head)
@@ -92,7 +92,7 @@ suite('input is handed on', { timeout: 300_000 }, () => {
     await waitUntil(() => slices.join('').length === head.length + 3 * fitting)
   })
 
-  test('behind a body that is whole, though nobody reads it', async () => {
+  test('continue after a complete body that is unread', async () => {
     const { client, requests } = connectThrottled(neverRespond)
     const length = getDefaultHighWaterMark(false)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
@@ -102,11 +102,11 @@ suite('input is handed on', { timeout: 300_000 }, () => {
 
   const LONG = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(5000)}\r\n\r\n`
   const CHUNKS = `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(800)}0\r\n\r\n`
-  for (const [what, first, then, isFirst] of [
-    ['of a connection that has sent one request after another, before what waits', GET, LONG, true],
-    ['of a connection that has pipelined, behind it', GET.repeat(9), LONG, false],
-    ['of a body in chunks, behind it', GET, CHUNKS, false],
-    ['of a connection that has sent such a body, before it', CHUNKS, LONG, true],
+  for (const [what, first, then, isUrgent] of [
+    ['have priority over scheduled tasks on a connection that has never pipelined', GET, LONG, true],
+    ['wait for scheduled tasks on a connection that has pipelined', GET.repeat(9), LONG, false],
+    ['wait for scheduled tasks while a chunked body arrives', GET, CHUNKS, false],
+    ['have priority over scheduled tasks again after a chunked body', CHUNKS, LONG, true],
   ] as const) {
     test(what, async () => {
       const { client, slices } = connectThrottled(respondInOrder)
@@ -122,7 +122,7 @@ suite('input is handed on', { timeout: 300_000 }, () => {
         })
       }
       await waitUntil(() => isReadAtCall.length === 50)
-      assert.equal(isReadAtCall.includes(true), isFirst)
+      assert.equal(isReadAtCall.includes(true), isUrgent)
     })
   }
 })

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { rejectOnBodyRead } from '../../src/http-server/reject.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-test('a malformed body is not kept in memory once its connection is closed', async (t) => {
+test('a request with a malformed body is released from memory when its connection closes', async (t) => {
   const timers = new Set<number>()
   const hook = createHook({
     init(id, type) {

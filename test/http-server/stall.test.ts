@@ -11,7 +11,7 @@ import { createTempDirectory } from '../support/temp-files.ts'
 
 const ADA_LIST_REQUEST = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n'
 
-/** Half of these are more than a kernel takes for a client that reads nothing. */
+/** Even half of these plants exceed what the kernel buffers for a client that reads nothing. */
 const PLANT_COUNT = 500
 const NAME = 'x'.repeat(16_000)
 const BODY = `[${new Array(PLANT_COUNT).fill(`{"name":"${NAME}"}`).join()}]`
@@ -19,11 +19,11 @@ const BODY = `[${new Array(PLANT_COUNT).fill(`{"name":"${NAME}"}`).join()}]`
 const IPV4 = { host: '127.0.0.1', port: 0 }
 const TCP_TABLE = '/proc/self/net/tcp'
 const linuxOptions = {
-  skip: existsSync(TCP_TABLE) ? false : 'only Linux tells what it holds for a client',
+  skip: existsSync(TCP_TABLE) ? false : 'only Linux exposes its TCP connections in /proc',
   timeout: 300_000,
 }
 
-/** Serves a long list of ada's plants. Gives what opens connections, which send a request and read nothing. */
+/** Serves a long list of plants. Returns a function that opens a connection and sends a request without reading. */
 async function serve(t: TestContext, stallTimeoutMs: number, where: ListenOptions = IPV4) {
   const store = memoryStore()
   for (let id = 1; id <= PLANT_COUNT; id++) await store.create('ada', { id: BigInt(id), name: NAME })
@@ -42,7 +42,7 @@ async function serve(t: TestContext, stallTimeoutMs: number, where: ListenOption
   }
 }
 
-/** Reads at a steady pace, about 6 MB a second, until the connection ends or is cut. */
+/** Reads steadily, about 6 MB/s, until the connection closes. */
 async function readSlowly(client: Socket): Promise<string> {
   const chunks: Buffer[] = []
   const pace = setInterval(() => {
@@ -54,21 +54,21 @@ async function readSlowly(client: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1')
 }
 
-/** The rows of the kernel's table about the end of a connection that has these ports. */
+/** Returns the rows of the kernel's TCP table for one end of a connection. */
 function findTcpRows(localPort: number, remotePort: number): string[] {
   const ends = [localPort, remotePort].map((port) => `[0-9A-F]+:${port.toString(16).toUpperCase().padStart(4, '0')}`)
   return readFileSync(TCP_TABLE, 'latin1').match(new RegExp(`^ *[0-9]+: ${ends.join(' ')} .*$`, 'gm')) ?? []
 }
 
-// The kernel takes more from the process only once a third of its buffer is empty, which takes this client 0.2 s.
-test('a client that reads slowly but steadily gets its list whole', async (t) => {
+// The kernel accepts more data only when a third of its send buffer is empty, which takes 0.2 s with this client.
+test('a client that reads slowly but steadily gets the complete list', async (t) => {
   const connectTo = await serve(t, 2000)
   const { client } = await connectTo(ADA_LIST_REQUEST)
   const received = await readSlowly(client)
   assert.ok(received.endsWith(`\r\n\r\n${BODY}`))
 })
 
-test('a client that reads nothing is cut, and the kernel keeps nothing for it', linuxOptions, async (t) => {
+test('a client that reads nothing is reset, and the kernel frees its send buffer', linuxOptions, async (t) => {
   const connectTo = await serve(t, 200)
   const startedAt = performance.now()
   const { accepted } = await connectTo(ADA_LIST_REQUEST)
@@ -76,21 +76,21 @@ test('a client that reads nothing is cut, and the kernel keeps nothing for it', 
   assert.equal(findTcpRows(local, remote).length, 1)
   await once(accepted, 'close')
   const ms = performance.now() - startedAt
-  assert.ok(ms > 190, `it was cut after ${ms} ms`)
+  assert.ok(ms > 190, `the connection was closed after ${ms} ms`)
   assert.deepEqual(findTcpRows(local, remote), [])
 })
 
-suite('a client that reads nothing is cut even', { timeout: 300_000 }, () => {
+suite('a client that reads nothing is disconnected', { timeout: 300_000 }, () => {
   const proxied = `${ADA_LIST_REQUEST.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`
-  for (const [name, request, goesOn, isLocal] of [
-    ['if it has asked for a proxy meanwhile', proxied, '', false],
-    ['if it goes on sending', ADA_LIST_REQUEST, 'G', false],
-    ['if it is one of a local socket', ADA_LIST_REQUEST, '', true],
+  for (const [name, request, extraByte, isUnixSocket] of [
+    ['even after a CONNECT request', proxied, '', false],
+    ['even if it keeps sending', ADA_LIST_REQUEST, 'G', false],
+    ['on a Unix socket', ADA_LIST_REQUEST, '', true],
   ] as const) {
     test(name, async (t) => {
-      const connectTo = await serve(t, 200, isLocal ? { path: join(createTempDirectory(t), 'socket') } : IPV4)
+      const connectTo = await serve(t, 200, isUnixSocket ? { path: join(createTempDirectory(t), 'socket') } : IPV4)
       const { client, accepted } = await connectTo(request)
-      const drip = setInterval(() => client.write(goesOn), 20)
+      const drip = setInterval(() => client.write(extraByte), 20)
       t.after(() => clearInterval(drip))
       await once(accepted, 'close')
     })

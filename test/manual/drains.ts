@@ -32,7 +32,7 @@ const { values: options } = parseArgs({
 })
 const CYCLES = Number(options.cycles)
 const CLIENTS = Number(options.clients)
-const LOAD_OPTIONS = { slowestMs: Number(options.slowest), endsIfRefused: !options.nginx && !options.handover }
+const LOAD_OPTIONS = { slowestMs: Number(options.slowest), stopsIfRefused: !options.nginx && !options.handover }
 
 if (options.migrate) {
   // In a network of its own: the setting is one of the whole machine, and takes root.

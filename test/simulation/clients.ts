@@ -6,21 +6,21 @@ import { getPlantKey, type Call, type ReferenceModel } from './reference-model.t
 
 export const OWNERS = ['ann', 'bob'] as const
 
-/** What a name begins with that no store takes. */
+/** Prefix of names that every store rejects. */
 export const INVALID_PREFIX = 'bad'
 
-/** What a name begins with, by the size of its plant. */
+/** Prefixes of names, by size of the plant. */
 const NAME_PREFIXES = { small: 'plant', large: 'x'.repeat(1100), bad: INVALID_PREFIX }
 
-/** What a scenario chooses of plants that are created or deleted. */
+/** Arbitraries for a write event. */
 export const WRITE_FIELDS = {
   kind: fc.constantFrom<('create' | 'delete')[]>('create', 'create', 'delete'),
   plant: fc.nat(5),
-  /** How many plants in a row, at once. */
+  /** How many plants with consecutive ids are written concurrently. */
   count: fc.constantFrom(1, 1, 2, 5),
 }
 
-/** What it chooses of a list. */
+/** Arbitraries for a list event. */
 export const LIST_FIELDS = {
   kind: fc.constant('list' as const),
   owner: fc.constantFrom(...OWNERS),
@@ -31,10 +31,10 @@ export const LIST_FIELDS = {
 type Generated<T> = { readonly [K in keyof T]: T[K] extends fc.Arbitrary<infer V> ? V : never }
 type Write = Generated<typeof WRITE_FIELDS> & { readonly size: keyof typeof NAME_PREFIXES }
 
-/** The most bytes of a page, so that large plants cut one. */
+/** Small enough that a few large plants fill a page. */
 const MAX_PAGE_BYTES = 3000
 
-/** A store that is called, and who hears of its calls. */
+/** A store under test, with callbacks for its calls. */
 export interface CallTarget {
   readonly store: {
     create(owner: string, plant: NewPlant): PromiseLike<boolean> | boolean
@@ -43,11 +43,11 @@ export interface CallTarget {
   }
   onCallStart(call: Call): void
   onCallEnd(call: Call, error?: unknown): void
-  /** Whether this error, which does not pass, is what has befallen the store. */
+  /** Whether an error other than StoreUnavailableError is due to an injected fault. */
   isExpectedError(error: unknown): boolean
 }
 
-/** Those who call stores, and hold what they are answered against the truth. */
+/** Simulated clients that call stores and check the results against the reference model. */
 export class Clients {
   readonly #world: Simulation
   readonly #model: ReferenceModel
@@ -59,7 +59,7 @@ export class Clients {
     this.#model = model
   }
 
-  /** Does what a scenario has chosen. */
+  /** Starts the calls of an event. */
   startEvent(target: CallTarget, event: Write | Generated<typeof LIST_FIELDS>): void {
     if ('owner' in event) return void this.list(target, event.owner, event.limit, event.after)
     const { kind, plant, count, size } = event
@@ -67,14 +67,14 @@ export class Clients {
       this.#startWrite(target, kind, getPlantKey(OWNERS[id % 2]!, BigInt(id % 6)), size)
   }
 
-  /** Creates a plant that nobody has. */
+  /** Creates a plant with a key that no other call uses. */
   createUniquePlant(target: CallTarget): Call {
     return this.#startWrite(target, 'create', getPlantKey('zoe', BigInt(this.#callCount)), 'small')!
   }
 
   #startWrite(target: CallTarget, kind: Write['kind'], key: string, size: Write['size']): Call | undefined {
     const name = kind === 'create' ? `${NAME_PREFIXES[size]} ${this.#callCount}` : undefined
-    // What deletes a plant waits for its answer: nobody could tell two of them apart.
+    // At most one delete of a plant is pending at a time, because two of them can't be distinguished.
     const isDuplicateDelete = [...this.#model.pendingWrites].some(
       (write) => write.key === key && write.name === undefined,
     )
@@ -160,12 +160,12 @@ export class Clients {
   #classifyError(target: CallTarget, error: unknown, { kind, name }: Call): Call['outcome'] {
     if (!(error instanceof StoreUnavailableError)) {
       const isExpected = name?.startsWith(INVALID_PREFIX) === true || target.isExpectedError(error)
-      this.#world.check(isExpected, 'an error that passes is one of availability:', error)
+      this.#world.check(isExpected, 'every temporary error is a StoreUnavailableError:', error)
       return 'refused'
     }
     const { message, cause } = error
     const messages = [message, cause === undefined ? message : (cause as Error).message]
-    this.#world.check(!messages.includes(''), 'an error of availability says what is wrong')
+    this.#world.check(!messages.includes(''), 'a StoreUnavailableError and its cause have messages')
     this.#world.check(kind !== 'list' || !error.isOutcomeUnknown, 'the outcome of a list is never unknown')
     return error.isOutcomeUnknown ? 'unknown' : 'unavailable'
   }

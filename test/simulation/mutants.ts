@@ -5,24 +5,27 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * By file, the faults that are put into the source to see that the simulation finds them: what each is, what stands there
- * once, and what comes in its place.
+ * Mutants by source file: bugs to inject into the source, each of which the simulation has to detect. A mutant consists
+ * of a description, a piece of code that occurs exactly once in the file, and its replacement.
  */
 export type MutantsByFile = Readonly<Record<string, readonly Mutant[]>>
 type Mutant = readonly [name: string, code: string, replacement: string]
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The text of the source with a fault. @throws Error if the source has changed, so that the fault does not fit */
+/**
+ * Returns the source of a file with a mutant applied.
+ * @throws Error if the code to replace is missing or not unique, because the source has changed
+ */
 export function applyMutant(file: string, [, code, replacement]: Mutant): string {
   const [before, after, ...others] = readFileSync(join(ROOT, file), 'utf8').split(code)
-  if (after === undefined || others.length > 0) throw new Error(`${file} has not once: ${code}`)
+  if (after === undefined || others.length > 0) throw new Error(`${file} must contain this code exactly once: ${code}`)
   return `${before}${replacement}${after}`
 }
 
-/** Puts a fault into a copy of the source, and returns how many of a thousand seeds find it. */
+/** Applies a mutant to a copy of the source, and returns how many of 1,000 seeds detect it. */
 export function countDetectingSeeds(systemName: string, file: string, mutant: Mutant): number {
-  const copy = mkdtempSync(join(tmpdir(), 'plant-store-fault-'))
+  const copy = mkdtempSync(join(tmpdir(), 'plant-store-mutant-'))
   try {
     for (const folder of ['src', 'test/simulation', 'test/support']) {
       cpSync(join(ROOT, folder), join(copy, folder), { recursive: true })

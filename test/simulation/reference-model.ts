@@ -1,104 +1,109 @@
 import type { Simulation } from './simulation.ts'
 
-/** What a plant is called by all: its owner and its id. */
+/** Returns the key of a plant in the model: its owner and its id. */
 export const getPlantKey = (owner: string, id: bigint | string): string => `${owner} ${id}`
 
-/** A plant came, or went if it has no name. */
+/** The creation of a plant, or its deletion if `name` is undefined. */
 interface Change {
   readonly key: string
   readonly name: string | undefined
 }
 
-/** A statement that was sent for a call. */
+/** An SQL statement that was sent for a call. */
 interface Statement {
   readonly trackedQuery: object
   readonly sentAt: number
-  /** When the first of those was sent that lost a conflict, one after the other, until this one. */
+  /** When the first statement in an unbroken series of conflicts up to this one was sent. */
   readonly firstSentAt: number
   isConflict?: boolean
   hasResponse?: boolean
-  /** Whether the server has said that it was not done. */
+  /** Whether the server reported that the statement had no effect. */
   isRejected?: boolean
-  /** Whether the server has said that it was done, or that there was nothing to do. */
+  /** Whether the server reported that the statement succeeded or had nothing to do. */
   isApplied?: boolean
 }
 
-/** A call of a client. */
+/** A client's call of a store. */
 export interface Call {
   readonly number: number
   readonly kind: 'create' | 'delete' | 'list'
   readonly key: string
-  /** What its plant is called, unlike all others; undefined if it deletes. */
+  /** The unique name of the plant to create; undefined for a delete or a list. */
   readonly name: string | undefined
   readonly startedAt: number
-  /** How many changes there were when it began. */
+  /** The number of changes before the call started. */
   readonly changesBefore: number
-  /** How often it has changed its plant. */
+  /** How often the call has changed its plant. */
   effectCount: number
   outcome: 'pending' | 'true' | 'false' | 'page' | 'unavailable' | 'unknown' | 'refused'
-  /** Whether what it was answered by was out of date, which the store could not know. */
+  /** Whether a stale server answered the call, which the store couldn't detect. */
   isStale?: boolean
-  /** Whether a fail-over would lose what it has changed. */
+  /** Whether a failover would lose the change. */
   isUnconfirmed?: boolean
-  /** Whether a commit of it has failed in a way that may leave it done. */
+  /** Whether a commit failed with an unknown outcome. */
   isAmbiguous?: boolean
   readonly statements: Statement[]
 }
 
-/** The plants that there are, and have been: what each answer is held against. */
+/** The true history of all plants, against which each result is checked. */
 export class ReferenceModel {
   readonly changes: Change[] = []
   readonly plants = new Map<string, string>()
   readonly #world: Simulation
-  /** The writes that are under way. */
+  /** The writes in flight. */
   readonly pendingWrites = new Set<Call>()
 
   constructor(world: Simulation) {
     this.#world = world
   }
 
-  /** Creates or deletes a plant for a call. Returns whether there was anything to do. */
+  /** Creates or deletes the plant of a call. Returns false if there was nothing to do. */
   applyWrite(call: Call): boolean {
     const { name } = call
     if (this.plants.has(call.key) === (name !== undefined)) return false
-    this.#world.check(call.outcome !== 'unavailable', 'what is unavailable is not carried out later:', call.number)
+    this.#world.check(
+      call.outcome !== 'unavailable',
+      'a write that was reported as unavailable is not applied later:',
+      call.number,
+    )
     call.effectCount++
     this.setPlant(call.key, name)
     return true
   }
 
-  /** Makes a plant be so. */
+  /** Sets the state of a plant. */
   setPlant(key: string, name: string | undefined): void {
     this.changes.push({ key, name })
     if (name === undefined) this.plants.delete(key)
     else this.plants.set(key, name)
   }
 
-  /** Whether a plant was there, or was not, at some time of a call. */
+  /** Whether the plant of a call existed, or was absent, at some time during the call. */
   #hadStateDuring(call: Call, exists: boolean): boolean {
     let existed = false
     const states = this.changes.map(({ key, name }) => (existed = key === call.key ? name !== undefined : existed))
     return states.slice(Math.max(0, call.changesBefore - 1)).includes(exists) || (call.changesBefore === 0 && !exists)
   }
 
-  /** Holds an answer against what was done. */
+  /** Checks the outcome of a call against its effects. */
   checkOutcome(call: Call, outcome: Call['outcome']): void {
     call.outcome = outcome
-    const { kind, effectCount: effects, number } = call
+    const { kind, effectCount, number } = call
     const checkRule = (condition: boolean, text: string): void =>
       this.#world.check(condition || call.isStale === true, text, kind, number)
     if (outcome === 'true' || outcome === 'false')
-      checkRule(call.isUnconfirmed !== true, 'what a fail-over would lose is no answer:')
-    if (outcome === 'true') checkRule(effects === 1, 'what is acknowledged is done, once:')
+      checkRule(call.isUnconfirmed !== true, 'a change that a failover would lose is not acknowledged:')
+    if (outcome === 'true') checkRule(effectCount === 1, 'an acknowledged write is applied exactly once:')
     if (outcome === 'false') {
-      checkRule(effects === 0, 'what is said to change nothing does not:')
-      checkRule(this.#hadStateDuring(call, kind === 'create'), 'a plant that is said to be there, or not, was so:')
+      checkRule(effectCount === 0, 'a write that reports no change has no effect:')
+      const isTrue = this.#hadStateDuring(call, kind === 'create')
+      checkRule(isTrue, 'a plant that is reported as existing or missing was so during the call:')
     }
     if (outcome === 'unavailable' || outcome === 'refused')
-      checkRule(effects === 0, 'what has failed is not carried out:')
+      checkRule(effectCount === 0, 'a failed write has no effect:')
   }
 
-  /** Holds a page against what was there at some time of its call. */
+  /** Checks that a page equals the plants at some time during its call. */
   checkPage(call: Call, after: bigint | undefined, isMatch: (page: readonly [bigint, string][]) => boolean): void {
     const plants = new Map<string, string>()
     const hasMatched = this.changes.some(({ key, name }, index) => {
@@ -108,11 +113,11 @@ export class ReferenceModel {
       return false
     })
     const isValid = hasMatched || isMatch(listPlantsAfter(plants, call.key, after)) || call.isStale === true
-    this.#world.check(isValid, 'a page is what was there at one time of its call:', call.number)
+    this.#world.check(isValid, 'a page is a consistent snapshot from the time of its call:', call.number)
   }
 }
 
-/** The plants of an owner, in their order. */
+/** Returns an owner's plants after an id, in ascending order. */
 export function listPlantsAfter(
   plants: ReadonlyMap<string, string>,
   owner: string,

@@ -1,4 +1,6 @@
-// Plays seeds of a part: npm run simulate -- postgres --seeds 100000 --from 1; --seed 7 plays one again.
+// Runs the simulation of one system: npm run simulate -- postgres --seeds 100000 --from 1
+// --seed 7 replays a single seed, --mutants counts how many seeds detect each mutant, --count prints only the number of
+// failing seeds.
 import { parseArgs } from 'node:util'
 import { countDetectingSeeds } from './mutants.ts'
 import { systems } from './systems.ts'
@@ -18,9 +20,12 @@ const selected = systems.find(({ name }) => name === positionals[0])
 if (selected === undefined) throw new Error(`npm run simulate -- ${systems.map(({ name }) => name).join('|')}`)
 const system = selected
 const firstSeed = Number(values.seed ?? values.from)
-const seeds = Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, at) => firstSeed + at)
+const seeds = Array.from(
+  { length: values.seed === undefined ? Number(values.seeds) : 1 },
+  (_, index) => firstSeed + index,
+)
 
-/** Prints the first seeds that break a rule. */
+/** Prints the first three seeds that violate a rule. */
 async function runSeeds(): Promise<void> {
   const startedAt = performance.now()
   let violationCount = 0
@@ -31,20 +36,19 @@ async function runSeeds(): Promise<void> {
     if (++violationCount === 3) break
   }
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
-  console.log(
-    `${system.name}: ${violationCount === 0 ? 'nothing' : violationCount} found by ${seeds.length} seeds from ${firstSeed} in ${seconds} s`,
-  )
+  const result = violationCount === 0 ? 'no violations' : `${violationCount} violation(s)`
+  console.log(`${system.name}: ${result} in ${seeds.length} seeds from ${firstSeed}, ${seconds} s`)
   process.exitCode = violationCount === 0 ? 0 : 1
 }
 
-/** Prints how many seeds break a rule. */
+/** Prints how many seeds violate a rule. */
 async function countViolations(): Promise<void> {
   let violationCount = 0
   for (const seed of seeds) if ((await findViolation(system, seed, false)) !== undefined) violationCount++
   console.log(violationCount)
 }
 
-/** Prints how many seeds find each fault; none may be missed by all. */
+/** Prints how many seeds detect each mutant. Fails if a mutant is never detected. */
 function measureMutants(): void {
   for (const [file, mutants] of Object.entries(system.mutants)) {
     for (const mutant of mutants) {
@@ -55,7 +59,7 @@ function measureMutants(): void {
   }
 }
 
-// Nobody sees the stacks of the errors that are played, which take a seventh of the time.
+// The stack traces of simulated errors are never printed, and capturing them takes a seventh of the time.
 Error.stackTraceLimit = 0
 if (values.mutants) measureMutants()
 else await (values.count ? countViolations() : runSeeds())

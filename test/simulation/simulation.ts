@@ -1,32 +1,34 @@
-// A simulation plays one order of events, chosen by a seed, against a model that knows what is true.
+// Deterministic simulation tests: a seed selects the order and timing of all events, and the results are checked
+// against a reference model.
 //
-// To add a part, make a folder with a `Part`: an arbitrary of fast-check that makes scenarios (lists of what happens and
-// when, as plain data, so that fast-check can shorten them), and a function that plays one. That function
-//   - opens what is under test, over fakes that live in `world.time` and take what befalls them from the scenario;
-//   - says what happens by `world.tell()`, which a failing seed prints;
-//   - calls `world.expect()` for each rule, and ends when nothing more can happen.
-// All that it waits for must come from `world.time`: no I/O, no worker, no real timer. Functions of Node's modules, such as
-// `net.connect`, get a `Hook`. Then add a table of faults to it, and the part to `systems.ts`. `fc.noBias` around the
-// scenarios keeps them long; weigh what is to meet, and look by `--mutants` whether it does.
+// To add a system, create a folder that exports a `SimulatedSystem`: a fast-check arbitrary that generates scenarios
+// (lists of timed events as plain data, so that fast-check can shrink them), and a function that plays one. That
+// function
+//   - creates the code under test on top of fakes that run in `world.time` and get their faults from the scenario,
+//   - logs events with `world.log()`, which are printed for a failing seed,
+//   - calls `world.check()` for each rule, and returns when nothing more can happen. The function can only wait for
+// `world.time`: no I/O, no workers, no real timers. Replace functions of Node's modules, such as `net.connect`, with a
+// `Stub`. Then write mutants for the system and add it to `systems.ts`. `fc.noBias` around the scenarios keeps them
+// long. Choose weights that make interesting events coincide, and check the effect with `--mutants`.
 import fc from 'fast-check'
 import type { MutantsByFile } from './mutants.ts'
 import { VirtualTime } from './virtual-time.ts'
 
-/** What a simulation is about. */
+/** A part of the software that can be simulated. */
 export interface SimulatedSystem<Scenario = unknown> {
   readonly name: string
   readonly scenarios: fc.Arbitrary<Scenario>
-  /** What the simulation must find. */
+  /** Bugs that the simulation has to detect. */
   readonly mutants: MutantsByFile
   play(scenario: Scenario, world: Simulation): Promise<void>
 }
 
-/** How long a history is shortened, in milliseconds. */
+/** Time limit for shrinking a failing scenario, in milliseconds. */
 const MAX_SHRINK_MS = 20_000
 
 type FaultSequence<T> = readonly (readonly [skipped: number, count: number, T])[]
 
-/** What befalls those of a kind in turn: after so many that are quick and well, so many in a row. */
+/** Generates sequences of faults: `skipped` operations succeed, then the fault occurs `count` times in a row. */
 export function faultSequences<T>(
   fault: fc.Arbitrary<T>,
   maxSkipped: number,
@@ -37,19 +39,18 @@ export function faultSequences<T>(
   return fc.array(run, { maxLength, size: 'max' })
 }
 
-/** A rule was broken. */
 class RuleViolation extends Error {}
 
-/** The time, and what has happened in it. */
+/** The world of one scenario: virtual time, history, faults and rule checks. */
 export class Simulation {
   readonly time = new VirtualTime()
   readonly #history: unknown[][] = []
   #violation: RuleViolation | undefined
   readonly #cleanups: (() => unknown)[] = []
-  /** Whether nothing bad befalls anybody any more. */
+  /** Whether faults are no longer injected. */
   isFaultFree = false
 
-  /** Calls a function when the simulation is over. Those that were handed in last come first. */
+  /** Registers a function to call after the simulation. The last one is called first. */
   addCleanup(cleanup: () => unknown): void {
     this.#cleanups.unshift(cleanup)
   }
@@ -62,14 +63,14 @@ export class Simulation {
     if (this.#violation === undefined) this.#history.push([this.time.now, ...details])
   }
 
-  /** Notes that a rule is broken if something is not so. The first that is ends the run. */
+  /** Records a rule violation if `condition` is false. The first violation ends the run. */
   check(condition: boolean, rule: string, ...details: unknown[]): void {
     if (condition || this.#violation !== undefined) return
-    this.log('BROKEN:', rule, ...details)
+    this.log('VIOLATED:', rule, ...details)
     this.#violation = new RuleViolation([rule, ...details].map(String).join(' '))
   }
 
-  /** Gives each of a kind what befalls it, until all is well. */
+  /** Returns a function that returns the next fault on each call, or undefined if none is due. */
   createFaultSource<T>(sequence: FaultSequence<T>): () => T | undefined {
     const faults = sequence.flatMap(([skipped, count, fault]) => [
       ...Array.from({ length: skipped }, () => undefined),
@@ -79,7 +80,7 @@ export class Simulation {
     return () => (this.isFaultFree ? undefined : faults[index++])
   }
 
-  /** Lets events begin, each so long after the one before. */
+  /** Plays events, each `ms` after the previous one. No faults are injected after the last one. */
   async playEvents<Event>(
     events: readonly (readonly [ms: number, Event])[],
     handleEvent: (event: Event) => void,
@@ -96,7 +97,7 @@ export class Simulation {
     if (this.#violation !== undefined) throw this.#violation
   }
 
-  /** Lets time pass, unless a rule is broken. */
+  /** Advances the virtual time. Throws as soon as a rule is violated. */
   async advance(ms: number): Promise<void> {
     await this.time.advanceTo(this.time.now + ms, () => this.#violation !== undefined)
     this.throwIfViolated()
@@ -109,27 +110,27 @@ export class Simulation {
   }
 }
 
-/** Plays a scenario once, in a time of its own. */
+/** Plays a scenario in its own virtual time. */
 async function runScenario<Scenario>(
-  part: SimulatedSystem<Scenario>,
+  system: SimulatedSystem<Scenario>,
   scenario: Scenario,
   world: Simulation,
 ): Promise<void> {
   world.addCleanup(world.time.install())
-  const onRejection = (reason: unknown): void => world.check(false, 'no promise is left rejected:', reason)
+  const onRejection = (reason: unknown): void => world.check(false, 'no rejection is unhandled:', reason)
   process.on('unhandledRejection', onRejection)
   world.addCleanup(() => process.off('unhandledRejection', onRejection))
   try {
-    await part.play(scenario, world)
+    await system.play(scenario, world)
     world.throwIfViolated()
   } finally {
-    // What is thrown after the end is no part of this history.
+    // Errors after the end no longer belong to this scenario.
     await world.time.drainImmediates().catch(() => undefined)
     await world.cleanUp()
   }
 }
 
-/** What a seed has broken, with its shortest history; undefined if nothing. */
+/** Runs a seed. Returns the violation and its shortest history, or undefined if no rule was violated. */
 export async function findViolation<Scenario>(
   system: SimulatedSystem<Scenario>,
   seed: number,
@@ -146,7 +147,7 @@ export async function findViolation<Scenario>(
   const world = new Simulation()
   const settings = Object.entries(scenario as object).filter(([, value]) => !Array.isArray(value))
   world.log(Object.fromEntries(settings))
-  const reason = await runScenario(system, scenario, world).then(() => 'nothing the second time', String)
+  const reason = await runScenario(system, scenario, world).then(() => 'not reproducible', String)
   return `${system.name}, seed ${seed}: ${reason}\n${world.history}`
 }
 

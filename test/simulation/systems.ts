@@ -6,5 +6,4 @@ import { server } from './server/server.ts'
 import type { SimulatedSystem } from './simulation.ts'
 import { sqlite } from './sqlite/sqlite.ts'
 
-/** What can be simulated. */
 export const systems: readonly SimulatedSystem[] = [postgres, sqlite, reload, server, packets, http2]

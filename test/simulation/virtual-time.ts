@@ -3,15 +3,15 @@ import { syncBuiltinESMExports } from 'node:module'
 import timers from 'node:timers'
 import { scheduler } from 'node:timers/promises'
 
-/** More than any scenario takes. */
+/** More than any scenario needs. */
 const MAX_STEPS = 10_000
 
 export interface Timer {
   dueAt: number
   readonly callback: () => void
-  /** How long until it runs again; undefined if it runs once. */
+  /** Defined for `setInterval` only. */
   readonly intervalMs?: number | undefined
-  /** Whether the simulation has set it, and not the code under test. */
+  /** Whether the simulation created the timer, and not the code under test. */
   readonly isInternal: boolean
   isCleared?: true
 }
@@ -21,8 +21,8 @@ const { setImmediate: realSetImmediate } = globalThis
 type AnyFunction = (...args: never[]) => unknown
 
 /**
- * Lets simulations take the place of a function of a module of Node, one after the other. For good, as it takes long
- * until all importers have another function.
+ * Replaces a function of a Node module for one simulation at a time. The wrapper stays installed, because updating all
+ * importers is slow.
  */
 export class Stub<Function extends AnyFunction> {
   #current: Function | undefined
@@ -33,7 +33,7 @@ export class Stub<Function extends AnyFunction> {
     syncBuiltinESMExports()
   }
 
-  /** Takes its place. Returns what gives it back. */
+  /** Replaces the function. Returns a function that restores the original. */
   use(replacement: Function): () => void {
     this.#current = replacement
     return () => (this.#current = undefined)
@@ -41,30 +41,30 @@ export class Stub<Function extends AnyFunction> {
 }
 
 /**
- * The time of a simulation. It stands still while code runs, and then goes to the next timer, so a minute takes as long
- * as what happens in it. While it is installed, timers, immediates, sleeps, what the process tells of its event loop and
- * `Math.random` are its own, so all that happens is the same each time.
+ * The clock and event loop of a simulation. Time stands still while code runs and then jumps to the next timer, so an
+ * idle minute costs nothing. `install()` replaces timers, immediates, `Atomics.wait`, the event-loop metrics and
+ * `Math.random`, which makes every run of a scenario identical.
  */
 export class VirtualTime {
   now = 1000
-  /** How many rounds the event loop has made: in each, the timers run that are due, then what has come, then immediates. */
+  /** Event-loop ticks so far. Each tick runs the due timers, then I/O events, then immediates. */
   loopCount = 0
   #busyMs = 0
-  /** When what runs has happened: before now if the process was busy then. */
+  /** When the current event was due, which is before `now` if the process was busy. */
   eventTime = 0
-  /** By time; of the same time, the first that was set. */
+  /** Sorted by due time, then by creation. */
   readonly #timers: Timer[] = []
   readonly #ioEvents: Timer[] = []
   readonly #immediates: Timer[] = []
   #seed = 1
   #stepCount = 0
 
-  /** Calls a function of the simulation later. */
+  /** Schedules a callback of the simulation itself. */
   schedule(ms: number, callback: () => void): Timer {
     return this.#insertTimer({ dueAt: this.now + ms, callback, isInternal: true })
   }
 
-  /** Calls a function once the event loop looks for what has come. */
+  /** Schedules a callback for the next I/O phase. */
   scheduleIo(callback: () => void): void {
     this.#ioEvents.push({ dueAt: this.now, callback, isInternal: true })
   }
@@ -75,19 +75,19 @@ export class VirtualTime {
     this.#removeTimer(timer)
   }
 
-  /** Has the process work for so long. */
+  /** Simulates that the process is busy for `ms`. */
   simulateWork(ms: number): void {
     this.now += ms
     this.#busyMs += ms
     this.eventTime = this.now
   }
 
-  /** How many timers the code under test has set and not cleared. */
+  /** The number of pending timers and immediates of the code under test. */
   get pendingTimerCount(): number {
-    return [...this.#timers, ...this.#immediates].filter(({ isInternal: isOfModel }) => !isOfModel).length
+    return [...this.#timers, ...this.#immediates].filter(({ isInternal }) => !isInternal).length
   }
 
-  /** Runs what is due until then, unless something stops it, each with all promises that it settles. */
+  /** Runs everything that is due until `end`, with the resulting microtasks, unless `shouldStop` returns true. */
   async advanceTo(end: number, shouldStop: () => boolean): Promise<void> {
     await drainMicrotasks()
     while (!shouldStop()) {
@@ -97,7 +97,7 @@ export class VirtualTime {
       this.now = Math.max(this.now, next)
       this.loopCount++
       const dueUntil = Math.min(this.now, end)
-      const due = this.#timers.filter(({ dueAt: at }) => at <= dueUntil)
+      const due = this.#timers.filter(({ dueAt }) => dueAt <= dueUntil)
       for (const timer of due) {
         if (timer.isCleared || shouldStop()) continue
         this.#removeTimer(timer)
@@ -115,19 +115,19 @@ export class VirtualTime {
     this.now = Math.max(this.now, end)
   }
 
-  /** Makes the rounds that code under test waits for: it may wait by what it shares with all that is played later. */
+  /** Runs the remaining immediates: a shared scheduler that still waits for one would block all later scenarios. */
   async drainImmediates(): Promise<void> {
     for (let timer; (timer = this.#immediates.shift()) !== undefined;) if (!timer.isCleared) await this.#fire(timer)
   }
 
   #fire(timer: Timer): Promise<void> {
-    if (++this.#stepCount > MAX_STEPS) throw new Error('It goes on for ever.')
+    if (++this.#stepCount > MAX_STEPS) throw new Error('The simulation does not end.')
     this.eventTime = timer.dueAt
     timer.callback()
     return drainMicrotasks()
   }
 
-  /** Takes the place of the real time. Returns what gives it back. */
+  /** Replaces the real clock and timers. Returns a function that restores them. */
   install(): () => void {
     const set = (callback: (...args: unknown[]) => void, ms = 1, ...args: unknown[]): object => {
       return this.#createHandle({
@@ -194,12 +194,12 @@ export class VirtualTime {
   }
 }
 
-/** Settles in the next round of the real event loop: all microtasks are done by then, however many there are. */
+/** Resolves in the next tick of the real event loop, once all microtasks have run. */
 function drainMicrotasks(): Promise<void> {
   return new Promise((resolve) => realSetImmediate(resolve))
 }
 
-/** Gives an object other functions. Returns what gives it back its own. */
+/** Replaces properties of an object. Returns a function that restores them. */
 function overrideProperties(target: object, functions: Record<string, unknown>): () => void {
   const originals = Object.keys(functions).map((name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const)
   for (const [name, value] of Object.entries(functions)) {

@@ -1,4 +1,4 @@
-// First, as the service keeps the timers that it finds.
+// Must be imported before the service, which binds the timers when it is loaded.
 import '../virtual-time.ts'
 import { connect, constants, createServer, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import { createPlantStore, memoryStore, type Store } from '../../../src/index.ts'
@@ -9,7 +9,7 @@ import { predict } from './predict.ts'
 import { SocketEnd } from './socket-pair.ts'
 import { scenarios, STEP_MS, type ConnectionPlan, type RequestPlan, type Scenario } from './scenario.ts'
 
-/** Longer than any request can take: its last byte, or the timeout of its body, and the discarding of the rest. */
+/** Longer than any request takes, including the body timeout and the time to discard the rest of the body. */
 const END_MS = 45_000
 
 const { setImmediate: realTick } = globalThis
@@ -88,7 +88,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
       await settle()
     }
     const isIdle = isQuiet() && requests.every(({ isOpen }) => !isOpen)
-    world.check(!isIdle || world.time.pendingTimerCount === 0, 'no timer is left once all streams are closed')
+    world.check(!isIdle || world.time.pendingTimerCount === 0, 'no timer is pending once all streams are closed')
   }
   for (const request of requests) checkRequest(world, scenario, request, kept)
   for (const { session } of sessions) session.destroy()
@@ -97,7 +97,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   world.check(!isAnyOpen, 'a stream closes with its connection')
 }
 
-/** What a client does for one request, and when. */
+/** Returns the timed actions of a client for one request. */
 function createActions(sent: SentRequest, session: ClientHttp2Session, serverEnd: SocketEnd): TimedAction[] {
   const { endMs, end, pieces, startSteps } = sent.plan
   const body = `{"id":${sent.id},"name":"plant ${sent.id}"}`
@@ -118,7 +118,7 @@ function createActions(sent: SentRequest, session: ClientHttp2Session, serverEnd
     if (stream?.writable !== true) return
     if (end === 'complete') stream.end(body.slice(sentBytes))
     else if (end === 'no END_STREAM') stream.write(body.slice(sentBytes))
-    // Node's client would end the body before it resets the stream.
+    // Node's client would send END_STREAM before RST_STREAM.
     else if (end === 'reset') serverEnd.push(encodeRstStream(constants.NGHTTP2_CANCEL, stream.id))
   }
   const sendChunkActions = pieces.filter((ms) => ms < endMs).map((ms): TimedAction => [startMs + ms, sendChunk])
@@ -141,23 +141,18 @@ function checkRequest(world: Simulation, scenario: Scenario, request: SentReques
   const { id, plan, connection, status, reportedStatuses, isOpen } = request
   const expected = predict(plan, connection, scenario)
   world.log('request', id, plan, connection.loss, connection.lossMs, 'status', status, 'reported', reportedStatuses)
-  world.check(
-    status === expected.status,
-    'a request gets the status that its body and its token deserve:',
-    id,
-    expected.status,
-  )
+  world.check(status === expected.status, 'a request gets the predicted status:', id, expected.status)
   if (plan.kind === 'create' || plan.kind === 'delete') {
     const isApplied = kept.has(BigInt(id)) === (plan.kind === 'create')
-    world.check(isApplied === expected.isApplied, 'a write happens if its body is complete in time, and only then:', id)
+    world.check(isApplied === expected.isApplied, 'a write is applied exactly if its body is complete in time:', id)
     const reports = expected.isApplied || expected.status !== undefined ? 1 : 0
     world.check(
       reportedStatuses.length === reports,
-      'a request that leaves no trace is not reported, and others once:',
+      'an ignored request is not reported, and every other request is reported once:',
       id,
     )
   }
-  // A complete request whose response nobody reads is a matter of the host.
+  // If the client doesn't read the response to a complete request, the host has to close the stream.
   const mayStayOpen =
     !connection.reads && (plan.kind === 'list' || plan.end === 'complete') && connection.loss === 'none'
   world.check(!isOpen || mayStayOpen, 'a stream is closed after its response:', id)
@@ -190,7 +185,7 @@ function createTestServer(world: Simulation, { tokenSteps, storeSteps }: Scenari
     store,
     authenticate: (token) => respondAfterSteps(tokenSteps, () => (token === 'ada' ? token : null)),
     onResponse: ({ request, status }) => findRequest(request.headers).reportedStatuses.push(status),
-    onError: (error) => world.check(false, 'the host is told of no error:', error),
+    onError: (error) => world.check(false, 'onError is not called:', error),
   })
   const server = createServer((request, response) => {
     const sent = findRequest(request.headers)

@@ -3,22 +3,22 @@ import type { MutantsByFile } from '../mutants.ts'
 export const mutants: MutantsByFile = {
   'src/http/body.ts': [
     [
-      'a body that never ends is waited for',
+      'a body without an end has no timeout',
       'timer = setTimeout(reject, HTTP2_BODY_TIMEOUT_MS, HTTP_ERRORS.requestTimeout)',
       '',
     ],
     [
-      'the timer of a reset stream is left',
+      'the timer of a reset stream is not cleared',
       'clearTimeout(timer)\n    if (isTruncated(request)) return\n',
       'if (isTruncated(request)) return\n    clearTimeout(timer)\n',
     ],
-    ['the end of a late body is taken', "off('data', onData).off('end', onEnd)\n", "off('data', onData)\n"],
-    ['a rejected body is discarded for ever', 'setTimeout(finish, MAX_DISCARD_MS)', 'undefined'],
-    ['a DELETE does not wait for its body', 'return !stream.endAfterHeaders', 'return false'],
+    ['a late body is accepted when it ends', "off('data', onData).off('end', onEnd)\n", "off('data', onData)\n"],
+    ['a rejected body is discarded without a time limit', 'setTimeout(finish, MAX_DISCARD_MS)', 'undefined'],
+    ['a DELETE does not wait for the end of its body', 'return !stream.endAfterHeaders', 'return false'],
   ],
   'src/http/transport.ts': [
     [
-      'a truncated body is taken',
+      'a truncated body is accepted',
       'return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders',
       'return false',
     ],

@@ -2,7 +2,7 @@ import { STEP_MS, type ConnectionPlan, type RequestPlan, type Scenario } from '.
 
 const BODY_TIMEOUT_MS = 30_000
 
-/** What must become of a request. */
+/** The expected outcome of a request. */
 export interface ExpectedOutcome {
   /** The status that the client receives; undefined if it receives none. */
   readonly status: number | undefined
@@ -12,7 +12,7 @@ export interface ExpectedOutcome {
 
 const NO_EFFECT: ExpectedOutcome = { status: undefined, isApplied: false }
 
-/** Predicts what becomes of a request. All times count from its header. */
+/** Predicts the outcome of a request. All times are relative to its header. */
 export function predict(
   { startSteps, kind, surplus = 0, end, endMs }: RequestPlan,
   { loss, lossMs }: ConnectionPlan,
@@ -32,7 +32,7 @@ export function predict(
   const completeAt = end === 'complete' && !isReset ? endMs : Infinity
   if (completeAt < deadline) {
     const startedAt = Math.max(completeAt, authenticatedAt)
-    // Without its client, a write goes on once it has started.
+    // A write that has started continues after its client has disconnected.
     if (disconnectedAt < startedAt) return NO_EFFECT
     const status = kind === 'create' ? 200 : 204
     return { status: disconnectedAt > startedAt + storeMs ? status : undefined, isApplied: true }

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 
-/** Everything that one step causes in `node:http2` is over before the next step begins. */
+/** Long enough for `node:http2` to process everything that one step causes before the next step begins. */
 export const STEP_MS = 500
 
-/** A time within a step. At the start of steps, timeouts fire and calls settle, so the order of all events is certain. */
+/**
+ * Generates a time within a step. Timeouts fire and calls settle only at the start of a step, so the order of all
+ * events is deterministic.
+ */
 const withinStep = (fraction: number, maxMs: number): fc.Arbitrary<number> =>
   fc.nat(maxMs / STEP_MS).map((steps) => (steps + fraction) * STEP_MS)
 const bodyTime = (maxMs: number): fc.Arbitrary<number> => withinStep(1 / 2, maxMs)

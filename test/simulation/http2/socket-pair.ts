@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream'
 
-/** One end of a connection in memory: what is written to it arrives at the other end. */
+/** One end of an in-memory connection. Data written to one end arrives at the other. */
 export class SocketEnd extends Duplex {
   #peer: SocketEnd | undefined
   readonly #onActivity: () => void
@@ -19,7 +19,7 @@ export class SocketEnd extends Duplex {
   }
 
   override _read(): void {
-    // Bytes arrive by themselves.
+    // #deliver() pushes data without being asked.
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {

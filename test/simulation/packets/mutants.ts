@@ -3,14 +3,18 @@ import type { MutantsByFile } from '../mutants.ts'
 export const mutants: MutantsByFile = {
   'src/http/body.ts': [
     ['a body in two packets loses the second', '    body.set(chunk, offset)\n', ''],
-    ['a body has all of its buffer', 'body.length === length ? body : body.subarray(0, length)', 'body'],
+    [
+      'a body includes the unused end of its buffer',
+      'body.length === length ? body : body.subarray(0, length)',
+      'body',
+    ],
   ],
   'src/http/percent-encoding.ts': [
-    ['an escape that is none is thrown', 'return undefined\n', "throw new Error('escape')\n"],
+    ['a malformed percent-escape throws', 'return undefined\n', "throw new Error('escape')\n"],
   ],
   'src/http/respond.ts': [
     [
-      'a request for another protocol keeps its connection',
+      'a request with ambiguous framing keeps its connection open',
       "  if (hasAmbiguousFraming(request)) response.setHeader('Connection', 'close')\n",
       '',
     ],
@@ -22,27 +26,31 @@ export const mutants: MutantsByFile = {
       'if (true) {',
     ],
     [
-      'a connection is not read on once none of its requests waits',
+      'reading does not resume when no request is queued any more',
       "socket.off('resume', keepPaused).resume()",
       "socket.off('resume', keepPaused)",
     ],
   ],
   'src/http-server/reject.ts': [
-    ['a refusal does not wait for the answers before it', "else response.once('close', rejectNow)", 'else rejectNow()'],
     [
-      'a broken body is refused before its turn',
-      'if (req.readableFlowing !== null || req.readableDidRead) return rejectOrClose()',
+      'a rejection does not wait for the pending response',
+      "else response.once('close', rejectNow)",
+      'else rejectNow()',
+    ],
+    [
+      'a malformed body is rejected before the listener reads it',
+      'if (hasStartedReading) return rejectOrClose()',
       'return rejectOrClose()',
     ],
   ],
   'src/http-server/http-server.ts': [
     [
-      'a request whose body breaks off runs, and is refused too',
+      'a request with a malformed body is handled and rejected as well',
       'if (latestResponse?.req.complete === false) rejectOnBodyRead(latestResponse, socket, requestTimeoutMs, rejectNow)',
       'if (latestResponse?.req.complete === false) rejectNow()',
     ],
   ],
   'src/http-server/read-throttle.ts': [
-    ['a connection that is read in slices is not read on', "socket.on('resume', scheduleRead)", ''],
+    ['a throttled connection is not read after a pause', "socket.on('resume', scheduleRead)", ''],
   ],
 }

@@ -5,20 +5,20 @@ import { programDescription } from '../../../src/standalone/paths/program-descri
 import { assertContractResponse } from '../../support/wire/assert-response.ts'
 import type { RawResponse } from '../../support/wire/parse-responses.ts'
 
-/** What came of the bytes that a client sent. */
+/** The result of sending a sequence of bytes. */
 export interface ConversationOutcome {
-  /** Whether the server is one of `node:http` as it is, and not that of the program. */
+  /** Whether the server is a plain `node:http` server instead of `createHttpServer()`. */
   readonly isPlain: boolean
   readonly responses: readonly RawResponse[]
-  /** What the server sent that is no whole answer. */
+  /** Data from the server after the last complete response. */
   readonly remainder: string
   /** Whether the server closed the connection before the client ended its side. */
   readonly isClosed: boolean
-  /** The creates and deletes that were carried out, in order, each with what the store said. */
+  /** The executed creates and deletes in order, each with the result of the store. */
   readonly writes: readonly string[]
 }
 
-/** What the program answers beside the service. */
+/** Bodies of the standalone server's own endpoints. */
 const PROGRAM_BODIES: ReadonlySet<string> = new Set([
   '{"status":"live"}',
   '{"status":"ready"}',
@@ -28,25 +28,26 @@ const PROGRAM_BODIES: ReadonlySet<string> = new Set([
 const MALFORMED = JSON.stringify({ error: ERRORS.malformedRequest.error, message: ERRORS.malformedRequest.message })
 
 /**
- * Checks what can be said of one outcome alone: the responses are the contract's, and each write was answered, in order.
- * @throws AssertionError if it is not so
+ * Checks a single outcome: the contract allows every response, and the responses report exactly the executed writes, in
+ * order.
+ * @throws AssertionError if the outcome violates these rules
  */
 export function assertValidOutcome(outcome: ConversationOutcome): void {
   const { isPlain, responses, remainder, writes } = outcome
-  for (const answer of responses) if (!PROGRAM_BODIES.has(answer.body)) assertContractResponse(answer, isPlain)
+  for (const response of responses) if (!PROGRAM_BODIES.has(response.body)) assertContractResponse(response, isPlain)
   const reportedWrites = responses.map(getReportedWrite).filter((write) => write !== undefined)
   const results = writes.map((write) => write.replace(/ .*:/, ':'))
   if (isPlain && isAbortedByNode(outcome)) {
     assert.match(remainder.slice(0, 9), /^(?:HTTP\/1\.1 |)$/)
-    // The last may have been on its way.
+    // The response to the last write may have been lost.
     if (results.length === reportedWrites.length + 1) results.pop()
   } else {
-    assert.equal(remainder, '', 'an answer is not whole')
+    assert.equal(remainder, '', 'the last response is incomplete')
   }
-  assert.deepEqual(results, reportedWrites, 'what was written is not what was answered')
+  assert.deepEqual(results, reportedWrites, 'the responses do not match the executed writes')
 }
 
-/** What an answer says of a write. */
+/** Returns the write that a response reports, if any. */
 function getReportedWrite({ status, headers, body }: RawResponse): string | undefined {
   if (status === 200 && body.startsWith('{"name":')) return 'create: true'
   if (status === 409) return 'create: false'
@@ -55,8 +56,8 @@ function getReportedWrite({ status, headers, body }: RawResponse): string | unde
 }
 
 /**
- * Whether `node:http` itself cut the connection. It does at the first byte that is no request, and before it has sent
- * what it was asked for earlier, unless the host has a listener for that as the program has.
+ * Whether `node:http` itself closed the connection. Without a `clientError` listener, it does so at the first malformed
+ * byte, even while earlier responses are pending.
  */
 function isAbortedByNode({ responses, isClosed }: ConversationOutcome): boolean {
   const last = responses.at(-1)
@@ -65,25 +66,25 @@ function isAbortedByNode({ responses, isClosed }: ConversationOutcome): boolean 
     : isWrittenByNode(last) || (isClosed && last.headers.get('connection') !== 'close')
 }
 
-/** Whether it is the answer that `node:http` writes before it cuts a connection. */
+/** Whether this is the response that `node:http` writes before it closes a connection. */
 function isWrittenByNode({ status, headers }: RawResponse): boolean {
   return status >= 400 && !headers.has('date')
 }
 
-/** Says in what two outcomes of the same bytes differ, if they do. */
+/** Describes the difference between two outcomes of the same bytes, if there is one. */
 export function findDifference(unsplit: ConversationOutcome, split: ConversationOutcome): string | undefined {
   const [a, b] = [toComparable(unsplit), toComparable(split)]
   let i = 0
   while (i < Math.min(a.length, b.length) && isDeepStrictEqual(a[i], b[i])) i++
   const isEarly = isRejectedEarly(a, b, i)
-  // When a refusal closes one of the connections, or Node cuts it or drops what it read, it depends on the packets how
-  // far it has come.
+  // If a connection closes after a rejection, or if Node closes it or drops data, the number of responses before that
+  // depends on the packets.
   const isShort = isEarly || (unsplit.isPlain && (isAbortedByNode(unsplit) || isAbortedByNode(split)))
   const isSame = i === (isShort ? Math.min(a.length, b.length) : Math.max(a.length, b.length))
-  if (!isSame && !isEarly && !isRejectedEitherWay(a, b, i)) return `the responses differ from number ${i} on`
+  if (!isSame && !isEarly && !isRejectedEitherWay(a, b, i)) return `the responses differ from index ${i}`
   const length = isShort ? Math.min(unsplit.writes.length, split.writes.length) : Infinity
   const [writesA, writesB] = [unsplit.writes.slice(0, length), split.writes.slice(0, length)]
-  return isDeepStrictEqual(writesA, writesB) ? undefined : 'what was carried out differs'
+  return isDeepStrictEqual(writesA, writesB) ? undefined : 'the executed writes differ'
 }
 
 interface ComparableResponse {
@@ -93,10 +94,10 @@ interface ComparableResponse {
   readonly isClosing: boolean
 }
 
-/** What two outcomes must have in common, whenever they came and whatever Node wrote itself before it cut. */
+/** Returns what two outcomes must have in common: everything but times, keep-alive and Node's own last response. */
 function toComparable({ responses }: ConversationOutcome): readonly ComparableResponse[] {
   return responses
-    .filter((answer) => !isWrittenByNode(answer))
+    .filter((response) => !isWrittenByNode(response))
     .map(({ status, headers, body }) => {
       const fields = [...headers].filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name))
       return { status, fields, body, isClosing: headers.get('connection') === 'close' }
@@ -104,8 +105,8 @@ function toComparable({ responses }: ConversationOutcome): readonly ComparableRe
 }
 
 /**
- * Whether the difference is that one request was refused before its body had come, so that the connection was closed.
- * In one packet with its body the same refusal keeps the connection, and what follows is answered.
+ * Whether the outcomes differ only because a request was rejected before its body arrived, which closes the connection.
+ * If the body arrives in the same packet, the same rejection keeps the connection open for the following requests.
  */
 function isRejectedEarly(a: readonly ComparableResponse[], b: readonly ComparableResponse[], i: number): boolean {
   const [inA, inB] = [a[i], b[i]]
@@ -115,8 +116,8 @@ function isRejectedEarly(a: readonly ComparableResponse[], b: readonly Comparabl
 }
 
 /**
- * Whether the difference is in why a request was refused whose body is too large, and malformed further on. What comes
- * in one packet is parsed before the first is seen. Either refusal is the last.
+ * Whether the outcomes differ only in the reason for rejecting a body that is both too large and malformed. Node parses
+ * a whole packet before the service sees its first byte, so either reason can come first. Both end the connection.
  */
 function isRejectedEitherWay(a: readonly ComparableResponse[], b: readonly ComparableResponse[], i: number): boolean {
   const lastResponses = [...a.slice(i), ...b.slice(i)]

@@ -1,4 +1,4 @@
-// First, as the service keeps the timers that it finds.
+// Must be imported before the service, which binds the timers when it is loaded.
 import '../virtual-time.ts'
 import { createServer, type Server } from 'node:http'
 import fc from 'fast-check'
@@ -24,39 +24,45 @@ const MANY_PLANTS: readonly NewPlant[] = Array.from({ length: 2500 }, (_, id) =>
   name: `plant ${id}`,
 }))
 
-/** Longer than the server does nothing between an answer and the next. */
+/** Longer than the server pauses between two responses. */
 const IDLE_MS = 20
 
-/** How many parts a request has: as many as the bytes of the longest one that is cut at each byte. */
-const PARTS = 200
+/**
+ * The number of positions at which a request can be split. Requests of up to this many bytes can be split at every
+ * byte.
+ */
+const SPLIT_POSITIONS = 200
 
 interface Split {
   readonly part: number | 'body'
   readonly waitsForResponse: boolean
 }
 
-/** The parts before which a request is cut, and what the client waits for there: until the server has read it, or is idle. */
+/**
+ * Where to split a request, and whether the client then waits until the server is idle, or only until it has read the
+ * first part.
+ */
 const splits: fc.Arbitrary<readonly Split[]> = fc.oneof(
   {
     weight: 99,
     arbitrary: fc.array(
       fc.record({
-        part: fc.oneof(fc.constantFrom(0, 'body' as const), fc.nat(PARTS - 1)),
+        part: fc.oneof(fc.constantFrom(0, 'body' as const), fc.nat(SPLIT_POSITIONS - 1)),
         waitsForResponse: fc.boolean(),
       }),
       { maxLength: 2 },
     ),
   },
-  fc.constant(Array.from({ length: PARTS }, (_, part) => ({ part, waitsForResponse: part % 2 === 0 }))),
+  fc.constant(Array.from({ length: SPLIT_POSITIONS }, (_, part) => ({ part, waitsForResponse: part % 2 === 0 }))),
 )
 
 const scenarios = fc.noBias(
   fc.record({
-    /** Whether the server is one of `node:http` as it is, and not that of the program. */
+    /** Whether the server is a plain `node:http` server instead of `createHttpServer()`. */
     isNodeServer: fc.boolean(),
     delaySeed: fc.nat(),
     parts: fc.array(fc.record({ request: requests, cuts: splits }), { minLength: 1, maxLength: 6 }),
-    /** How often the first request is sent before: now and then more than a connection may have waiting. */
+    /** How often the first request is repeated: occasionally enough to activate the overload guard. */
     repeats: fc.oneof({ weight: 39, arbitrary: fc.constant(0) }, fc.integer({ min: 110, max: 150 })),
   }),
 )
@@ -67,7 +73,7 @@ interface Packet {
   readonly waitsForResponse: boolean
 }
 
-/** Sound and mutated requests, sent twice to a server: in one packet, and cut into several, which must change nothing. */
+/** Sends valid and mutated requests to a server twice: in one packet, and split. Both must have the same outcome. */
 export const packets: SimulatedSystem<Scenario> = {
   name: 'packets',
   scenarios,
@@ -81,7 +87,7 @@ export const packets: SimulatedSystem<Scenario> = {
       const difference = findDifference(unsplit, await sendPackets(world, service, scenario.isNodeServer, split))
       world.check(difference === undefined, difference!)
     } finally {
-      // Leaves nothing to the next simulation.
+      // Leaves no state for the next scenario.
       await world.time.advanceTo(world.time.now + 10_000, () => false)
     }
   },
@@ -92,12 +98,15 @@ function createPackets({ parts: pieces, repeats }: Scenario): readonly Packet[] 
   let bytes = pieces[0]!.request.repeat(repeats)
   for (const { request, cuts } of pieces) {
     let start = 0
-    const ends = cuts.map(({ part, waitsForResponse: isAnswered }) => {
+    const ends = cuts.map(({ part, waitsForResponse }) => {
       const isBody = part === 'body'
-      return { end: isBody ? request.indexOf('\r\n\r\n') + 4 : Math.floor((part / PARTS) * request.length), isAnswered }
+      return {
+        end: isBody ? request.indexOf('\r\n\r\n') + 4 : Math.floor((part / SPLIT_POSITIONS) * request.length),
+        waitsForResponse,
+      }
     })
-    for (const { end, isAnswered } of ends.sort((a, b) => a.end - b.end)) {
-      packets.push({ bytes: bytes + request.slice(start, end), waitsForResponse: isAnswered })
+    for (const { end, waitsForResponse } of ends.sort((a, b) => a.end - b.end)) {
+      packets.push({ bytes: bytes + request.slice(start, end), waitsForResponse })
       start = end
       bytes = ''
     }
@@ -126,23 +135,23 @@ async function sendPackets(
   })
   server.emit('connection', wire)
 
-  for (const { bytes, waitsForResponse: isAnswered } of packets) {
-    world.log('sends', [bytes])
+  for (const { bytes, waitsForResponse } of packets) {
+    world.log('sent', [bytes])
     if (bytes !== '') wire.pushIncoming(Buffer.from(bytes, 'latin1'))
     let progressBefore: number
     do {
       progressBefore = received.length + writes.length
-      await world.advance(isAnswered ? IDLE_MS : 1)
-    } while (isAnswered && progressBefore < received.length + writes.length)
+      await world.advance(waitsForResponse ? IDLE_MS : 1)
+    } while (waitsForResponse && progressBefore < received.length + writes.length)
   }
   const isClosed = wire.writableEnded || wire.destroyed
-  // Had the client ended its side before, Node would not send what it has not answered yet.
+  // Ends the client's side only now, because a plain Node server would drop its pending responses.
   wire.pushIncoming(null)
   await time.advanceTo(time.now + 10_000, () => wire.destroyed)
 
-  world.log('gets', [received.toString('latin1')])
+  world.log('received', [received.toString('latin1')])
   world.check(wire.destroyed, 'the connection closes')
-  world.check(service.connectionCount() === 0, 'no connection is kept')
+  world.check(service.connectionCount() === 0, 'the server tracks no closed connection')
   const isHead = packets
     .map(({ bytes }) => bytes)
     .join('')
@@ -156,15 +165,15 @@ async function sendPackets(
 interface Service {
   readonly server: Server
   readonly connectionCount: () => number
-  /** The plants, and the creates and deletes that were carried out. */
   store: Store
+  /** The executed creates and deletes. */
   writes: string[]
 }
 
-/** Calls of its store are answered at once or later: as the pace and the call say, and nothing else. */
-function createTestService(world: Simulation, { isNodeServer: isPlain, delaySeed: pace }: Scenario): Service {
+/** Store calls return immediately or later. The delay depends on `delaySeed` and the call only. */
+function createTestService(world: Simulation, { isNodeServer: isPlain, delaySeed }: Scenario): Service {
   function respondAfterDelay<T>(call: string, action: () => T): T | Promise<T> {
-    let hash = pace
+    let hash = delaySeed
     for (let i = 0; i < call.length; i++) hash = Math.imul(hash ^ call.charCodeAt(i), 0x01000193)
     const ms = Math.max(0, ((hash >>> 16) % 8) - 4)
     return ms === 0 ? action() : new Promise((resolve) => world.time.schedule(ms, () => resolve(action())))
@@ -193,11 +202,11 @@ function createTestService(world: Simulation, { isNodeServer: isPlain, delaySeed
       ping: () => new Promise((resolve) => world.time.schedule(1, resolve)),
     },
     maxBodyBytes: 10_000,
-    onError: (error) => world.check(false, 'the host is told of no error:', error),
+    onError: (error) => world.check(false, 'onError is not called:', error),
   }
   const plain = { server: createServer(createPlantStore(options)), connectionCount: () => 0 }
   const { server, connectionCount } = isPlain ? plain : createHttpServer(createTestListener(options))
-  // Node looks for late requests by the clock of the system.
+  // Node's checks for late requests use the system clock.
   Object.assign(server, { headersTimeout: 0, requestTimeout: 0 })
   const service: Service = { server, connectionCount, store: memoryStore(), writes: [] }
   return service

@@ -16,18 +16,18 @@ function plant(id: number): string {
   return `{"id":${id},"name":"plant ${id}"}`
 }
 
-/** A request with a body that has a length. */
+/** Creates a request with Content-Length. */
 function withBody(line: string, fields: string, body: string): string {
   return `${line} HTTP/1.1\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** A request with a body in chunks. */
+/** Creates a request with a chunked body. */
 function withChunkedBody(line: string, fields: string, body: string): string {
   const chunks = [body.slice(0, 5), body.slice(5)].map((text) => `${text.length.toString(16)};a=b\r\n${text}\r\n`)
   return `${line}\r\n${fields}${CHUNKED}\r\n${chunks.join('')}0\r\nX: y\r\n\r\n`
 }
 
-/** What reads and changes the plants of the client. */
+/** Requests that read or change the client's plants. */
 const VALID_REQUESTS: readonly ((id: number) => string)[] = [
   (id) => withBody('POST /plants', FIELDS + JSON_TYPE, plant(id)),
   (id) => withBody('POST http://a:80/%70lants', FIELDS + JSON_TYPE, plant(id)),
@@ -55,7 +55,7 @@ const VALID_REQUESTS: readonly ((id: number) => string)[] = [
   () => `GET /plants?limit=1500&include=id HTTP/1.1\r\n${MANY_FIELDS}\r\n`,
 ]
 
-/** What is refused, with a body or without, and with the connection or without it. */
+/** Requests that are rejected, some of which close the connection. */
 const REJECTED_REQUESTS: readonly ((id: number) => string)[] = [
   (id) => withBody('POST /plants', HOST + JSON_TYPE, plant(id)),
   (id) => withBody('POST /plants', `Expect: 100-continue\r\n${HOST}${JSON_TYPE}`, plant(id)),
@@ -89,7 +89,7 @@ const REJECTED_REQUESTS: readonly ((id: number) => string)[] = [
   () => `HEAD /nothing HTTP/1.1\r\n${HOST}\r\n`,
 ]
 
-/** What the standalone program answers beside the service; elsewhere there is nothing at these paths. */
+/** Requests for the standalone server's own endpoints. A plain server responds with 404. */
 const PROGRAM_REQUESTS: readonly ((id: number) => string)[] = [
   () => `GET /livez HTTP/1.1\r\n${HOST}\r\n`,
   () => `GET http://a/livez?x=y HTTP/1.1\r\n${HOST}\r\n`,
@@ -113,7 +113,7 @@ const REQUEST_GROUPS = [
   PROGRAM_REQUESTS,
 ]
 
-/** What a request has on the wire, a character for each byte. */
+/** Returns the UTF-8 bytes of a text as a Latin-1 string. */
 function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
@@ -136,10 +136,10 @@ const deletes = mutate(
 )
 const lists = mutate(fc.constant('GET /plants?limit=2&after=-5&include=id'), ALL_REQUESTS)
 
-/** What a client asks: most of it is sound. */
+/** Mostly valid requests. */
 export const requests: fc.Arbitrary<string> = fc.oneof(
   { weight: 12, arbitrary: validRequest },
-  // Node refuses most of what is mutated anywhere; these go deeper.
+  // Node itself rejects most requests with mutations anywhere, so these mutate only what the service parses.
   bodies.map((body) => `POST /plants HTTP/1.1\r\n${FIELDS}${JSON_TYPE}Content-Length: ${body.length}\r\n\r\n${body}`),
   deletes.map(withTarget),
   lists.map(withTarget),

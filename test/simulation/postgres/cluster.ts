@@ -19,17 +19,17 @@ import { getPlantKey, listPlantsAfter, type Call, type ReferenceModel } from '..
 import type { Scenario } from './scenario.ts'
 import { isProbeWrite } from './traffic-checker.ts'
 
-/** What a server is asked, and for whom. */
+/** A query, and the calls that it serves. */
 export interface TrackedQuery {
   readonly query: Query
-  /** Undefined if it is a look, or what a ping sends. */
+  /** Undefined for an inspection, and for the statements of a ping. */
   readonly statement: Statement | undefined
-  /** The calls whose plants it writes. */
+  /** The calls whose plants the query writes. */
   readonly writes: readonly Call[]
   readonly reads: readonly Call[]
-  /** Whether there was a table when it was sent. */
+  /** Whether the table existed when the query was sent. */
   readonly hadTable: boolean
-  /** Whether the store has found the table before. */
+  /** Whether the store had found the table before. */
   readonly hasFoundSchema: boolean
 }
 
@@ -37,7 +37,7 @@ const LARGE_BYTES = 1024
 
 const STATEMENTS = [CREATE_MANY, CREATE_ONE, CREATE_TABLE, DELETE_MANY, DELETE_ONE, TABLE_EXISTS, LIST, LIST_LARGE]
 
-/** The statements by their texts; the table is in the schema `public`. */
+/** Maps SQL texts to statements. The table is in the schema `public`. */
 const STATEMENTS_BY_TEXT = new Map(
   STATEMENTS.flatMap((statement) =>
     [true, false].map(
@@ -47,30 +47,30 @@ const STATEMENTS_BY_TEXT = new Map(
 )
 
 /**
- * A cluster of Postgres, as far as its stores can see it: one server leads, and plants are what that has. A server that
- * led before goes on with the sessions that it has, and nobody hears of what it commits.
+ * A Postgres cluster as seen by its stores. The plants are those of the current leader. A former leader continues to
+ * serve its sessions, but its commits are lost.
  */
 export class Cluster {
   readonly truth: ReferenceModel
-  /** When groups of writes were formed. */
+  /** When batches of writes were formed. */
   readonly batchTimes: number[] = []
   readonly #scenario: Scenario
   readonly #world: Simulation
-  /** Counts fail-overs: sessions of an earlier leader see what was there then. */
+  /** The number of failovers so far. Sessions of a former leader see the plants of that time. */
   leader = 0
   readonly #oldSnapshots = new Map<number, ReadonlyMap<string, string>>()
   hasTable: boolean
   readonly hasForeignTables: boolean
-  /** Whether all creates fail, and with which code, as on a full disk. */
+  /** Whether all creates fail with `writeFailureCode`, as on a full disk. */
   rejectsCreates = false
   writeFailureCode = '53100'
   rejectsCreatesSince = -Infinity
   isReadOnly = false
   defect: number | undefined
-  /** Whether sessions have a search_path that leads to another table of that name, as a pooler can lend them. */
+  /** Whether a pooler provides sessions whose search_path leads to another table of the same name. */
   hasOtherSearchPath = false
   hasStandby = true
-  /** What was committed although no standby has it. */
+  /** Commits that no standby has. */
   #unconfirmedChanges: { readonly key: string; readonly before: string | undefined }[] = []
 
   constructor(world: Simulation, truth: ReferenceModel, scenario: Scenario) {
@@ -83,17 +83,17 @@ export class Cluster {
 
   #faultyUntil = -Infinity
 
-  /** Notes that something is not well for so long. */
+  /** Records that a fault lasts for `ms` from now on. */
   recordFault(ms: number): void {
     this.#faultyUntil = Math.max(this.#faultyUntil, this.#world.time.now + ms)
   }
 
-  /** Whether all has been well since then. */
+  /** Whether there has been no fault since a certain time. */
   isHealthySince(time: number): boolean {
     return this.#faultyUntil < time && this.hasTable
   }
 
-  /** The standby leads now. What only the old leader has is not there. */
+  /** Promotes the standby. Commits that only the old leader has are lost. */
   failOver(): void {
     this.#oldSnapshots.set(this.leader++, new Map(this.truth.plants))
     for (const { key, before } of this.#unconfirmedChanges.splice(0).reverse()) {
@@ -106,14 +106,14 @@ export class Cluster {
     this.#unconfirmedChanges = []
   }
 
-  /** Whether a statement waits for the standby before it is done for others to see. */
+  /** Whether a statement has to wait for the standby before its commit becomes visible. */
   waitsForStandby({ writes }: TrackedQuery, leader: number): boolean {
     const plants = this.#getPlantsSeenBy(leader)
     const changes = writes.some(({ key, name }) => plants.has(key) !== (name !== undefined))
     return changes && (leader !== this.leader || !this.hasStandby)
   }
 
-  /** Commits what has waited for the standby, without it. */
+  /** Commits a statement without waiting for the standby any longer. */
   executeUnconfirmed(trackedQuery: TrackedQuery, leader: number): QueryResult {
     for (const call of trackedQuery.writes) call.isUnconfirmed = true
     const keys = trackedQuery.writes.map(({ key }) => key.split(' '))
@@ -123,13 +123,13 @@ export class Cluster {
     return this.execute(trackedQuery, leader)
   }
 
-  /** Why a server does not carry out a statement. */
-  getRejection({ query, statement, writes, hadTable: sawTable }: TrackedQuery, leader: number): Error | undefined {
+  /** Returns the error with which a server rejects a statement, if any. */
+  getRejection({ query, statement, writes, hadTable }: TrackedQuery, leader: number): Error | undefined {
     if (query.text === INSPECT_TABLE.text) return undefined
     const isRead = isList(statement) || statement === TABLE_EXISTS
     if (this.isReadOnly && leader === this.leader && !isRead) return createServerError('25006')
-    // The second of two that make it at once is refused, although it says IF NOT EXISTS.
-    if (statement === CREATE_TABLE) return this.hasTable && !sawTable ? createServerError('42P07') : undefined
+    // When two sessions create the table concurrently, the second one fails despite IF NOT EXISTS.
+    if (statement === CREATE_TABLE) return this.hasTable && !hadTable ? createServerError('42P07') : undefined
     if (!this.hasTable) return createServerError('42P01')
     if (writes.some(({ name }) => name?.startsWith(INVALID_PREFIX))) return createServerError('22021')
     const plants = this.#getPlantsSeenBy(leader)
@@ -139,7 +139,7 @@ export class Cluster {
       : undefined
   }
 
-  /** Carries out a statement. */
+  /** Executes a statement. */
   execute(trackedQuery: TrackedQuery, leader: number): QueryResult {
     const { query, statement } = trackedQuery
     if (query.text === INSPECT_TABLE.text) return this.#inspect(trackedQuery)
@@ -149,7 +149,7 @@ export class Cluster {
     return this.#write(trackedQuery, leader)
   }
 
-  /** What a look at a new connection returns. */
+  /** Returns the result of the inspection of a new connection. */
   #inspect({ query, hasFoundSchema: knowsSchema }: TrackedQuery): QueryResult {
     const [known] = query.values as (string | null)[]
     // A store that starts with such a session can't know better.
@@ -188,7 +188,7 @@ export class Cluster {
 
   #write({ statement, writes }: TrackedQuery, leader: number): QueryResult {
     const changed = writes.filter((call) => {
-      // Nothing that an old leader changes gets this far, as it waits for its standby.
+      // Changes of a former leader never get here, because they wait for its standby.
       call.isStale ||= leader !== this.leader
       return leader === this.leader && this.truth.applyWrite(call)
     })
@@ -200,14 +200,14 @@ export class Cluster {
     return this.#oldSnapshots.get(leader) ?? this.truth.plants
   }
 
-  /** Finds for whom a statement is sent: only a call that is under way may have one. */
+  /** Finds the calls that a query serves. Only pending calls can have one. */
   trackQuery(query: Query, calls: ReadonlySet<Call>, knowsSchema: boolean): TrackedQuery {
     const { text, values } = query
     const statement = STATEMENTS_BY_TEXT.get(text)
     const isInSchema = text === INSPECT_TABLE.text || text.includes('"public".plant_store_plants')
-    this.#world.check(isInSchema, 'each statement names the schema where the table was found:', text)
+    this.#world.check(isInSchema, 'every statement names the schema where the table was found:', text)
     const isAtTable = text !== INSPECT_TABLE.text || !knowsSchema || values[0] === 'public'
-    this.#world.check(isAtTable, 'a look is at the table that was found first')
+    this.#world.check(isAtTable, 'an inspection checks the table that was found first')
     const isOne = statement === CREATE_ONE || statement === DELETE_ONE
     const isMany = statement === CREATE_MANY || statement === DELETE_MANY
     const isCreate = statement === CREATE_ONE || statement === CREATE_MANY
@@ -215,18 +215,18 @@ export class Cluster {
     const writes = columns[0]!.flatMap((owner, index) => {
       const [key, name] = [getPlantKey(owner, columns[1]![index]!), isCreate ? columns[2]![index] : undefined]
       const call = [...this.truth.pendingWrites].find((write) => write.key === key && write.name === name)
-      this.#world.check(call !== undefined, 'no statement begins of a call that has ended:', key)
+      this.#world.check(call !== undefined, 'no statement is sent for a settled call:', key)
       if (call === undefined) return []
       const { timeoutMs } = this.#scenario
       const waitedMs = this.batchTimes.find((batchedAt) => batchedAt >= call.startedAt)! - call.startedAt
       const isInTime = waitedMs <= timeoutMs && this.#world.time.now <= call.startedAt + 2 * timeoutMs
-      this.#world.check(isInTime, 'no statement begins of a call that has waited too long:', key)
+      this.#world.check(isInTime, 'no statement is sent for a call that has waited too long:', key)
       return call
     })
-    // In the order of the key, and then of arrival.
+    // Ordered by key, then by arrival.
     writes.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
     const reads = isList(statement) ? [...calls].filter(({ kind, key }) => kind === 'list' && key === values[0]) : []
-    this.#world.check(!isList(statement) || reads.length > 0, 'no list begins that nobody waits for')
+    this.#world.check(!isList(statement) || reads.length > 0, 'no list is sent without a pending call')
     const sawTable = this.hasTable
     return {
       query: { ...query, values: [...values] },

@@ -3,38 +3,38 @@ import type { MutantsByFile } from '../mutants.ts'
 export const mutants: MutantsByFile = {
   'src/stores/postgres/errors.ts': [
     [
-      'a session that an administrator ends is taken to have done nothing',
+      'a statement counts as not applied when an administrator terminates its session',
       'OUTCOME_UNKNOWN_STATES = /^(?:08(?!001)|57P(?!03)|',
       'OUTCOME_UNKNOWN_STATES = /^(?:08(?!001)|',
     ],
-    ['an I/O error is taken to have done nothing', '|40003|58030)/', '|40003)/'],
+    ['an I/O error counts as not applied', '|40003|58030)/', '|40003)/'],
     [
-      'a session whose transaction was aborted is used again',
+      'a session with an aborted transaction is reused',
       'UNUSABLE_SESSION_STATES = /^(?:08(?!001)|57P|25006|25P0[234]|',
       'UNUSABLE_SESSION_STATES = /^(?:08(?!001)|57P|25006|25P0[34]|',
     ],
   ],
   'src/stores/postgres/cancel.ts': [
     [
-      'a cancellation never ends if the server ends its connection before TLS',
+      'a cancellation never settles if the server closes its connection before TLS',
       "else reject(new Error('The server took no cancellation.'))",
       '',
     ],
   ],
   'src/stores/postgres/statement-sender.ts': [
     [
-      'a statement that loses a conflict is sent again after its time',
+      'a statement is retried after its deadline',
       'await this.#sendQuery(query, expiresAt,',
       'await this.#sendQuery(query, this.createDeadline(),',
     ],
-    ['names are used on after a pooler has forgotten them', 'this.#usesPreparedStatements = false', ''],
+    ['statement names are still used after a pooler has lost them', 'this.#usesPreparedStatements = false', ''],
     [
-      'a ping says nothing of a write that hangs',
+      'a ping does not report a hanging write',
       'now - oldest.sentAt >= PROBE_TTL_MS',
       'now - oldest.sentAt >= 2 * PROBE_TTL_MS',
     ],
     [
-      'a failed write is forgotten if retrying does not help',
+      'a failed write is forgotten if its error is permanent',
       'if (!isRejectedValue(error)) this.#failedWrites.add(writes)',
       'if (error instanceof StoreUnavailableError) this.#failedWrites.add(writes)',
     ],
@@ -44,24 +44,24 @@ export const mutants: MutantsByFile = {
       'this.#failedWrites.clear()',
     ],
     [
-      'a probe that fails is ignored if retrying does not help',
+      'a failed probe is ignored if its error is permanent',
       'if (!isRejectedValue(error)) throw error',
       'if (error instanceof StoreUnavailableError) throw error',
     ],
   ],
   'src/stores/postgres/query-runner.ts': [
     [
-      'a connection is used that was checked before another one broke',
+      'a connection that was checked before another one broke is used without a new check',
       'this.#checkedGenerations.set(connection, generation)',
       'this.#checkedGenerations.set(connection, this.#generation)',
     ],
     [
-      'what was committed without its standby is believed',
+      'a commit that the standby has not confirmed is acknowledged',
       'if (unconfirmedConnections.has(connection)) throw new UnconfirmedCommitError()',
       '',
     ],
     [
-      'what was committed although it was late is believed not to be',
+      'a late write that was committed after all counts as not applied',
       '() => new UnconfirmedCommitError(),',
       "() => Object.assign(new Error(), { code: '57014' }),",
     ],
@@ -70,40 +70,40 @@ export const mutants: MutantsByFile = {
       'hadTable ? this.#table.schema : null',
       'null',
     ],
-    ['a commit without its standby is believed if the session hides the warning', '|| inspection.mayCommitEarly', ''],
+    ['an unconfirmed commit is acknowledged if the session hides the warning', '|| inspection.mayCommitEarly', ''],
     [
-      'a connection that came too late is not given back',
+      'a connection that arrives after the timeout is not released',
       'if (pending.timeoutError !== undefined) connection.release()\n    throwIfTimedOut(pending)',
       'throwIfTimedOut(pending)',
     ],
     [
-      'a cancellation of a server with others behind it is believed',
+      'a cancellation counts as not applied although the table is on other servers',
       'if (!this.#hasForeignTables || !isCanceled(reason)) throw reason',
       'throw reason',
     ],
     [
-      'a late server is not told to cancel',
+      'a late statement is not canceled',
       'const wasRequested = await this.#requestCancel(connection)',
       'const wasRequested = true',
     ],
   ],
   'src/stores/postgres/connect.ts': [
     [
-      'closing a store does not end the silence that it waits for',
+      'closing a store does not end its wait for an unresponsive server',
       'this.#end()\n    this.#lastResponseAt',
       'this.#lastResponseAt',
     ],
   ],
   'src/stores/postgres/statements.ts': [
     [
-      'statements leave it to the search_path which table they mean',
+      'statements rely on the search_path to find the table',
       '`"${schema.replaceAll(\'"\', \'""\')}".plant_store_plants`',
       "'plant_store_plants' + schema.slice(0, 0)",
     ],
   ],
   'src/stores/postgres/postgres-store.ts': [
     [
-      'the second of two equal writes of a group is told what the first is',
+      'the second of two equal writes in a batch gets the result of the first',
       'changedKeys.delete(`${owner} ${id}`)',
       'changedKeys.has(`${owner} ${id}`)',
     ],

@@ -10,10 +10,10 @@ import type { ConnectFault, CancelFault, StatementFault, Scenario } from './scen
 const netConnectStub = new Stub<(options: NetConnectOpts, onConnect?: () => void) => Socket>(net, 'connect')
 const tlsConnectStub = new Stub<(options: { readonly socket: Socket }) => Socket>(tls, 'connect')
 
-/** The length of a request to cancel; the other one asks whether the server takes TLS. */
+/** The length of a CancelRequest. The only other message is an SSLRequest. */
 const CANCEL_LENGTH = 16
 
-/** Brings what servers and clients send to each other, unless it is silent: then all waits until it speaks again. */
+/** Delivers messages between servers and clients. During an outage, all messages wait for its end. */
 export class Network {
   readonly world: Simulation
   readonly sessions = new Map<number, Session>()
@@ -21,23 +21,20 @@ export class Network {
   readonly nextInspectionFault: () => StatementFault | undefined
   readonly nextConnectFault: () => ConnectFault | undefined
   readonly #nextCancelFault: () => CancelFault | undefined
-  /** The session whose statement is about to be cancelled. */
+  /** The session whose statement is about to be canceled. */
   sessionToCancel: Session | undefined
-  /** When a client gave up a cancellation, or the question whether the server is there. */
+  /** When a client last abandoned a cancellation or a reachability check. */
   abandonedAt = -Infinity
   unreachableSince = Infinity
   #outageCount = 0
   #delayedDeliveries: (() => void)[] = []
 
-  constructor(
-    world: Simulation,
-    { statementFaults: fates, inspectionFaults: looks, connectFaults: arrivals, cancelFaults: cancellations }: Scenario,
-  ) {
+  constructor(world: Simulation, { statementFaults, inspectionFaults, connectFaults, cancelFaults }: Scenario) {
     this.world = world
-    this.nextStatementFault = world.createFaultSource(fates)
-    this.nextInspectionFault = world.createFaultSource(looks)
-    this.nextConnectFault = world.createFaultSource(arrivals)
-    this.#nextCancelFault = world.createFaultSource(cancellations)
+    this.nextStatementFault = world.createFaultSource(statementFaults)
+    this.nextInspectionFault = world.createFaultSource(inspectionFaults)
+    this.nextConnectFault = world.createFaultSource(connectFaults)
+    this.#nextCancelFault = world.createFaultSource(cancelFaults)
     world.addCleanup(netConnectStub.use((options, onConnect) => this.#connect(options, onConnect)))
     world.addCleanup(tlsConnectStub.use(({ socket }) => socket.secure()))
   }
@@ -70,7 +67,7 @@ export class Network {
 
 const NO_FAULT: CancelFault = { kind: 'slow', ms: 1 }
 
-/** A connection beside the pool's: it cancels, or asks whether the server is there. */
+/** A connection outside the pool that cancels a statement, or checks whether the server is reachable. */
 class Socket extends EventEmitter {
   readonly #network: Network
   readonly #fault: CancelFault
@@ -97,7 +94,7 @@ class Socket extends EventEmitter {
   write(bytes: Buffer): void {
     const { kind, ms } = this.#fault
     if (bytes.length !== CANCEL_LENGTH) return this.#respondToTls()
-    this.#network.world.log('a cancellation is sent:', kind)
+    this.#network.world.log('cancellation sent:', kind)
     const session = this.#network.sessions.get(bytes.readInt32BE(8))
     const cancelSession = (): void => session?.cancel(this.#requestedAt)
     if (kind === 'mute') this.#network.deliver(1, cancelSession)

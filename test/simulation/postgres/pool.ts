@@ -18,7 +18,7 @@ interface Waiter {
 
 const NORMAL_CONNECT: ConnectFault = { kind: 'slow', ms: 1 }
 
-/** A pool as `pg` has it, which sees that its store keeps to the rules of connections. */
+/** A pool like that of `pg`. Checks that its store uses connections correctly. */
 export class Pool extends EventEmitter implements ConnectionPool {
   readonly world: Simulation
   readonly network: Network
@@ -26,25 +26,26 @@ export class Pool extends EventEmitter implements ConnectionPool {
   readonly scenario: Scenario
   readonly sessions = new Set<Session>()
   readonly trafficChecker = new TrafficChecker(this)
-  /** The calls of the store that are under way. */
+  /** The calls of the store in flight. */
   readonly pendingCalls = new Set<Call>()
-  /** Whether a create has failed as all do for a while, and none has succeeded since. */
+  /** Whether a create has failed because of `rejectsCreates`, and none has succeeded since. */
   hasSeenCreateFailure = false
-  /** How often it was asked for a connection. */
+  /** How often `connect()` was called. */
   connectCount = 0
-  /** Whether its store is closed. */
+  /** Whether the store is closed. */
   isClosed = false
-  /** Whether it has lent a connection that was fit for use: then the store knows where to ask for the server. */
+  /** Whether the store has had a usable connection, and so knows the server's address for its checks. */
   hasProvidedUsable = false
   readonly #idle: Session[] = []
   readonly #waiting: Waiter[] = []
   #size = 0
-  /** When a connection broke last: surely, so that older ones must be closed, or perhaps, so that they may be. */
+  /** When a connection last broke: older ones must be closed. */
   #lastBreakAt = -Infinity
+  /** When a connection may have broken last: older ones can be closed. */
   #lastPossibleBreakAt = -Infinity
-  /** When the pooler first told that it keeps no names. Statements that were under way may have one yet. */
+  /** When the pooler first rejected a statement name. Statements in flight can still have one. */
   #namesRejectedAt = Infinity
-  /** Whether the pooler has told that, also to a store that does not listen any more. */
+  /** Whether the pooler has rejected a statement name, even if the statement had already timed out. */
   hasRejectedName = false
   #hasFoundSchema = false
 
@@ -56,7 +57,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
     this.scenario = scenario
   }
 
-  /** Whether somebody waits for a connection. */
+  /** Whether a call is waiting for a connection. */
   get hasWaiters(): boolean {
     return this.#waiting.length > 0
   }
@@ -96,7 +97,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
       this.#rejectWaiter(waiter, error)
       this.#serveWaiters()
     }
-    // The kernel gives up some time.
+    // The kernel times out eventually.
     if (kind === 'mute') return void this.world.time.schedule(10_000, () => fail(new Error('connect ETIMEDOUT')))
     this.network.deliver(ms, () => {
       if (kind === 'refused') return fail(new Error('connect ECONNREFUSED'))
@@ -130,39 +131,31 @@ export class Pool extends EventEmitter implements ConnectionPool {
     waiter.reject(error)
   }
 
-  /** A connection comes back. */
+  /** Called when the store releases a connection. */
   release(session: Session, error: Error | undefined): void {
-    const {
-      number,
-      statement,
-      isTimedOut: isLate,
-      isBroken,
-      isUnusable: isSpoilt,
-      inspectedAt: lookedAt,
-      cancelCount: cancellations,
-    } = session
-    this.world.log('session', number, 'comes back', ...(error === undefined ? [] : ['to be closed:', error]))
-    this.world.check(session.isCheckedOut, 'no connection is given back twice:', number)
-    const mayStillBeCancelled = session.unansweredCancelAt !== undefined
+    const { number, statement, isTimedOut, isBroken, isUnusable, inspectedAt, cancelCount } = session
+    this.world.log('session', number, 'released', ...(error === undefined ? [] : ['and closed:', error]))
+    this.world.check(session.isCheckedOut, 'a connection is released once:', number)
+    const mayStillBeCanceled = session.unansweredCancelAt !== undefined
     session.isCheckedOut = false
     if (error === undefined) {
-      this.world.check(statement === undefined, 'no connection is given back while its statement runs:', number)
-      this.world.check(!isSpoilt, 'no connection is given back that broke:', number)
-      this.world.check(!mayStillBeCancelled, 'no connection is given back that a cancellation may still hit:', number)
+      this.world.check(statement === undefined, 'no connection is released for reuse while its statement runs:', number)
+      this.world.check(!isUnusable, 'no unusable connection is released for reuse:', number)
+      this.world.check(!mayStillBeCanceled, 'no connection with a pending cancellation is released for reuse:', number)
     } else if (error.message === 'Another connection has broken.') {
-      // The store may learn late that one broke whose statement was late.
+      // If a statement timed out, the store may learn late that its connection broke.
       const isPending = [...this.sessions].some((other) => other.isCheckedOut && other.isTimedOut && other.isUnusable)
-      const isExpected = isPending || lookedAt <= Math.max(this.#lastPossibleBreakAt, this.network.abandonedAt)
-      this.world.check(isExpected, 'no sound connection is closed:', number)
+      const isExpected = isPending || inspectedAt <= Math.max(this.#lastPossibleBreakAt, this.network.abandonedAt)
+      this.world.check(isExpected, 'no working connection is closed:', number)
     } else {
-      const isHanging = isLate && (statement !== undefined || mayStillBeCancelled)
-      const hasCause = isHanging || isBroken || isSpoilt || !session.isUsable
-      this.world.check(hasCause, 'no connection is closed without a cause:', number)
-      const wasCancelSent = !mayStillBeCancelled || isBroken || cancellations === 2
-      this.world.check(wasCancelSent, 'a server that was silent is told once more to cancel:', number)
-      const isCancelled = session.pendingCancels === 0 && cancellations > 0
-      this.world.check(!session.isOrphaned || isCancelled, 'what a broken connection leaves is cancelled:', number)
-      if (isLate && !isSpoilt) this.#recordBreak()
+      const isHanging = isTimedOut && (statement !== undefined || mayStillBeCanceled)
+      const hasCause = isHanging || isBroken || isUnusable || !session.isUsable
+      this.world.check(hasCause, 'no connection is closed without a reason:', number)
+      const wasCancelSent = !mayStillBeCanceled || isBroken || cancelCount === 2
+      this.world.check(wasCancelSent, 'a cancellation without a response is retried once:', number)
+      const isCanceled = session.pendingCancels === 0 && cancelCount > 0
+      this.world.check(!session.isOrphaned || isCanceled, 'the statement of a broken connection is canceled:', number)
+      if (isTimedOut && !isUnusable) this.#recordBreak()
     }
     if (error !== undefined) this.#lastPossibleBreakAt = this.world.time.now
     if (error !== undefined || isBroken) this.#removeSession(session)
@@ -180,19 +173,19 @@ export class Pool extends EventEmitter implements ConnectionPool {
     this.network.deliver(0, () => session.breakConnection(new Error('Connection terminated')))
   }
 
-  /** A connection broke. One that no statement tells of says so itself, or its pool does if it is idle. */
+  /** Called when a connection breaks. An idle connection reports the error through its pool. */
   onSessionLost(session: Session, error: Error): void {
     const index = this.#idle.indexOf(session)
     if (index !== -1) this.#idle.splice(index, 1)
     const source: EventEmitter = session.isCheckedOut || index === -1 ? session : this
     const hasListener = !this.sessions.has(session) || source.listenerCount('error') > 0
-    this.world.check(hasListener, 'no error of a connection is without a listener:', session.number)
+    this.world.check(hasListener, 'every connection error has a listener:', session.number)
     if (!session.isCheckedOut) this.#removeSession(session)
     if (source.listenerCount('error') > 0) source.emit('error', error)
     this.#serveWaiters()
   }
 
-  /** A statement is about to be sent. */
+  /** Called before a query is sent. */
   onQuery(session: Session, query: Query): TrackedQuery {
     const { now } = this.world.time
     if (isInspection(query)) {
@@ -200,26 +193,30 @@ export class Pool extends EventEmitter implements ConnectionPool {
       session.isUsable = false
     } else {
       const isStale = session.inspectedAt < this.#lastBreakAt && this.#lastBreakAt < now
-      this.world.check(!isStale, 'no connection is used that is older than a break:', session.number)
-      this.world.check(session.isUsable, 'no connection is used that is not fit:', session.number)
+      this.world.check(
+        !isStale,
+        'no connection that is older than a break is used without an inspection:',
+        session.number,
+      )
+      this.world.check(session.isUsable, 'no unusable connection is used:', session.number)
     }
     const mayHaveName =
       query.name === undefined ||
       (this.scenario.preparedStatements && now <= this.#namesRejectedAt + 2 * this.scenario.timeoutMs)
-    this.world.check(mayHaveName, 'no statement has a name that a pooler forgets:', query.name)
+    this.world.check(mayHaveName, 'no statement has a name after a pooler has lost one:', query.name)
     const trackedQuery = this.cluster.trackQuery(query, this.pendingCalls, this.#hasFoundSchema)
     this.trafficChecker.onQuery(trackedQuery)
     for (const { statements, number } of trackedQuery.writes) {
       const lastStatement = statements.at(-1)
       const firstSentAt = lastStatement?.isConflict === true ? lastStatement.firstSentAt : now
       const isInTime = now - firstSentAt <= this.scenario.timeoutMs
-      this.world.check(isInTime, 'no statement is sent again of a call whose time is over:', number)
+      this.world.check(isInTime, 'no statement is retried after the timeout of its call:', number)
       statements.push({ trackedQuery, sentAt: now, firstSentAt })
     }
     return trackedQuery
   }
 
-  /** The store hears of a statement. */
+  /** Called when the store gets the response to a query. */
   onResponse(session: Session, asked: TrackedQuery, response: QueryResult | Error): void {
     const { query, writes } = asked
     const { now } = this.world.time
@@ -265,23 +262,23 @@ export class Pool extends EventEmitter implements ConnectionPool {
     }
   }
 
-  /** Whether a write has had no answer since then. */
+  /** Whether a write that was sent before a certain time has no response yet. */
   hasHangingWrite(sentBefore: number): boolean {
     return [...this.pendingCalls].some(({ statements }) => {
-      return statements.some(({ sentAt: beganAt, hasResponse: isAnswered }) => beganAt < sentBefore && !isAnswered)
+      return statements.some(({ sentAt, hasResponse }) => sentAt < sentBefore && !hasResponse)
     })
   }
 
-  /** Whether a write is under way that began by then, sent or not. */
+  /** Whether a pending write was started by a certain time, even if it has not been sent yet. */
   hasWriteStartedBy(time: number): boolean {
     return [...this.pendingCalls].some(({ kind, startedAt }) => kind !== 'list' && startedAt <= time)
   }
 
-  /** A write that the server has refused each time, or that it never saw, has not been done. */
+  /** Checks that an outcome is reported as unknown only if the server never settled it. */
   checkUnknownOutcome({ statements, number, isUnconfirmed }: Call): void {
-    const isKnownUnapplied = statements.every(({ isRejected: isRefused }) => isRefused)
-    this.world.check(!isKnownUnapplied, 'what was surely not done is not unknown:', number)
+    const isKnownUnapplied = statements.every(({ isRejected }) => isRejected)
+    this.world.check(!isKnownUnapplied, 'a write that was certainly not applied is not reported as unknown:', number)
     const isKnownApplied = statements.at(-1)?.isApplied === true && !isUnconfirmed
-    this.world.check(!isKnownApplied, 'what the server has said is done is not unknown:', number)
+    this.world.check(!isKnownApplied, 'a write that the server confirmed is not reported as unknown:', number)
   }
 }

@@ -9,11 +9,11 @@ import { scenarios, WRITE_FAILURES, type Event, type Scenario } from './scenario
 import { Cluster } from './cluster.ts'
 import type { Session } from './session.ts'
 
-/** Two programs that keep plants in Postgres, each with a pool of its own. */
+/** Two servers whose Postgres stores share a database, each with its own pool. */
 export const postgres: SimulatedSystem<Scenario> = { name: 'postgres', scenarios, mutants, play }
 
 async function play(scenario: Scenario, world: Simulation): Promise<void> {
-  const { events, endsWithOutage: endsInSilence, timeoutMs, isTableMissing: lacksTable, poolSize } = scenario
+  const { events, endsWithOutage, timeoutMs, isTableMissing, poolSize } = scenario
   const { time } = world
   const truth = new ReferenceModel(world)
   const clients = new Clients(world, truth)
@@ -29,7 +29,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     else program[event.kind]()
   }
 
-  /** What befalls the server, the network or the pools, and passes. */
+  /** Starts a temporary fault of the database server, the network or a pool. */
   function disrupt({ kind, ms, number }: Extract<Event, { number: number }>): void {
     cluster.recordFault(ms)
     switch (kind) {
@@ -58,7 +58,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
       case 'noStandby':
         cluster.hasStandby = false
         time.schedule(ms, () => {
-          // Or somebody tells the server to wait no longer.
+          // In some scenarios, an administrator cancels the wait for the standby.
           if (number === 3) for (const session of sessions()) session.cancel(Infinity, true)
           cluster.restoreStandby()
           for (const session of sessions()) session.onStandbyRestored()
@@ -67,7 +67,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
       case 'failOver': {
         const oldSessions = sessions()
         cluster.failOver()
-        // The old leader goes on with its sessions; it ends some now, and the others later.
+        // The old leader keeps its sessions. It ends some of them now, and the others later.
         for (const [index, session] of oldSessions.entries())
           time.schedule(index % 2 === number % 2 ? 1 : ms, () => session.terminate())
         break
@@ -79,7 +79,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
         for (const session of sessions()) network.deliver(1, () => session.breakConnection())
         break
       case 'takePool':
-        // The host has other work for its connections.
+        // The host uses all connections of the pool for something else.
         for (let count = 0; count < poolSize; count++) {
           programs[number % 2]!.pool.connect().then(
             (session) => time.schedule(ms, () => session.release(session.isBroken ? new Error('broken') : undefined)),
@@ -89,7 +89,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     }
   }
 
-  /** While a server says nothing, each connection that is given up would leave a session behind. */
+  /** While a server is unresponsive, every abandoned connection attempt would leave a session behind. */
   async function checkNoConnectionAttempts(): Promise<void> {
     async function createThreePlants(): Promise<void> {
       for (let count = 0; count < 3; count++) {
@@ -98,17 +98,17 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
       }
     }
     await createThreePlants()
-    // Until the host has given back what it took.
+    // By then, the host has released its connections.
     await world.advance(60_000)
     const connectCounts = programs.map(({ pool }) => pool.connectCount)
     await createThreePlants()
     for (const [index, { pool }] of programs.entries()) {
       const hasNotConnected = pool.connectCount === connectCounts[index] || pool.isClosed || !pool.hasProvidedUsable
-      world.check(hasNotConnected, 'a silent server is asked for no more connections:', index)
+      world.check(hasNotConnected, 'an unresponsive server gets no new connections:', index)
     }
   }
 
-  /** After all troubles, every store serves, and what is there is what was acknowledged. */
+  /** Checks that every store works after all faults, and that the plants are those that were acknowledged. */
   async function checkRecovery(): Promise<void> {
     for (const session of sessions()) session.terminate()
     await world.advance(10)
@@ -119,23 +119,24 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
       program.ping()
       const lists = OWNERS.map((owner) => clients.list(program, owner, 100))
       await world.advance(program.maxCallMs)
-      world.check(created.outcome === 'true', 'a store serves again after all troubles:', created.outcome)
-      for (const { outcome } of lists) world.check(outcome === 'page', 'a store lists again:', outcome)
+      world.check(created.outcome === 'true', 'a store creates plants again after all faults:', created.outcome)
+      for (const { outcome } of lists)
+        world.check(outcome === 'page', 'a store lists plants again after all faults:', outcome)
       program.store.close()
     }
   }
 
-  if (lacksTable) for (const program of programs) program.migrate()
+  if (isTableMissing) for (const program of programs) program.migrate()
   await world.playEvents(events, handleEvent)
-  if (endsInSilence) {
+  if (endsWithOutage) {
     cluster.recordFault(Infinity)
     network.startOutage()
     await checkNoConnectionAttempts()
   }
   await world.advance(20_000)
-  if (endsInSilence) for (const program of programs) program.close()
+  if (endsWithOutage) for (const program of programs) program.close()
   await world.advance(20_000 + 10 * timeoutMs)
-  world.check(!sessions().some(({ isCheckedOut: isLent }) => isLent), 'each connection comes back in the end')
-  if (!endsInSilence) await checkRecovery()
-  world.check(time.pendingTimerCount === 0, 'no timer is left in the end')
+  world.check(!sessions().some(({ isCheckedOut }) => isCheckedOut), 'every connection is released eventually')
+  if (!endsWithOutage) await checkRecovery()
+  world.check(time.pendingTimerCount === 0, 'no timer is left at the end')
 }

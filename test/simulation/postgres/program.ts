@@ -6,14 +6,14 @@ import type { Call } from '../reference-model.ts'
 import type { Pool } from './pool.ts'
 import { PERMANENT_ERRORS } from './traffic-checker.ts'
 
-/** How long what a ping says may be old, and how long a write may take until the store is not ready. */
+/** Maximum age of the result that a ping reports, and the time after which a pending write makes the store unready. */
 const TRUST_MS = 900
 
-/** A store and its pool, with the rules for calls and pings. */
+/** A store with its pool. Checks the rules for calls and pings. */
 export class Program implements CallTarget {
   readonly pool: Pool
   readonly store: PostgresStore
-  /** How long any call may take: it may wait for others, then for its statements, and then for their cancellation. */
+  /** Maximum duration of a call, which can wait for other calls, for its statements, and for their cancellation. */
   readonly maxCallMs: number
 
   constructor(pool: Pool) {
@@ -31,9 +31,11 @@ export class Program implements CallTarget {
   }
 
   onCallStart(call: Call): void {
-    const { world, pendingCalls: calls } = this.pool
-    calls.add(call)
-    world.time.schedule(this.maxCallMs, () => world.check(!calls.has(call), 'each call ends in its time:', call.number))
+    const { world, pendingCalls } = this.pool
+    pendingCalls.add(call)
+    world.time.schedule(this.maxCallMs, () =>
+      world.check(!pendingCalls.has(call), 'a call settles in time:', call.number),
+    )
   }
 
   isExpectedError(error: unknown): boolean {
@@ -49,47 +51,50 @@ export class Program implements CallTarget {
   migrate(): void {
     const { world, cluster } = this.pool
     this.store.migrate().then(
-      () => world.check(cluster.hasTable, 'there is a table after migrate'),
+      () => world.check(cluster.hasTable, 'the table exists after migrate()'),
       (error: unknown) => {
         world.log('migrate:', error)
-        world.check(error instanceof StoreUnavailableError, 'migrate makes its table, or may later:', error)
+        world.check(error instanceof StoreUnavailableError, 'migrate() succeeds or fails temporarily:', error)
       },
     )
   }
 
-  /** Pings, and sees that what is said is so. */
+  /** Pings the store and checks that the result is correct. */
   ping(): void {
     const { pool } = this
-    const { world, cluster, scenario, hasSeenCreateFailure: hasMetFull } = pool
+    const { world, cluster, scenario, hasSeenCreateFailure: hadCreateFailure } = pool
     const startedAt = world.time.now
     const hasHangingWrite = pool.hasHangingWrite(startedAt - TRUST_MS)
     const wasHealthy = cluster.isHealthySince(startedAt - TRUST_MS - 2.5 * scenario.timeoutMs)
     let isSettled = false
     const checkProbed = pool.trafficChecker.onPing()
     const mayReportHangingWrite = pool.trafficChecker.mayProbe || pool.hasWriteStartedBy(startedAt - TRUST_MS)
-    // It may send two statements that write nothing, after a write that the table refuses.
-    world.time.schedule(4 * scenario.timeoutMs, () => world.check(isSettled, 'each ping ends'))
+    // A ping can send two statements without a write after one that the table rejects.
+    world.time.schedule(4 * scenario.timeoutMs, () => world.check(isSettled, 'a ping settles'))
     this.store.ping().then(
       () => {
         isSettled = true
         world.log('ping: ready')
         checkProbed()
-        world.check(!hasHangingWrite, 'a store is not ready whose write hangs')
+        world.check(!hasHangingWrite, 'a store with a hanging write is not ready')
         const hasCreateFailures =
           cluster.rejectsCreates &&
           cluster.rejectsCreatesSince < startedAt - TRUST_MS &&
-          hasMetFull &&
+          hadCreateFailure &&
           pool.hasSeenCreateFailure
-        world.check(!hasCreateFailures, 'a store is not ready whose creates fail')
+        world.check(!hasCreateFailures, 'a store whose creates fail is not ready')
       },
       (error: unknown) => {
         isSettled = true
         world.log('ping: not ready', error)
-        world.check((error as Error).message !== '', 'a ping that fails says why')
+        world.check((error as Error).message !== '', 'a failed ping has a message')
         const reportsHangingWrite = String(error).includes('A write has had no answer')
-        world.check(mayReportHangingWrite || !reportsHangingWrite, 'no write is said to hang that does not')
+        world.check(
+          mayReportHangingWrite || !reportsHangingWrite,
+          'a ping reports a hanging write only if there is one',
+        )
         const isHealthy = wasHealthy && cluster.isHealthySince(startedAt) && !pool.hasWaiters
-        world.check(!isHealthy, 'a store is ready while all is well')
+        world.check(!isHealthy, 'a store is ready while there are no faults')
       },
     )
   }

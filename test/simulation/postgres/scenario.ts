@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { LIST_FIELDS, WRITE_FIELDS } from '../clients.ts'
 import { faultSequences } from '../simulation.ts'
 
-/** How long something takes: mostly less than a time-out, sometimes around one, sometimes far more. */
+/** Durations: mostly less than a timeout, sometimes around one, sometimes far more. */
 const ms = fc.oneof(
   { arbitrary: fc.nat(20), weight: 4 },
   { arbitrary: fc.constantFrom(70, 140, 280, 305, 480, 890, 990, 1010), weight: 3 },
@@ -11,17 +11,17 @@ const ms = fc.oneof(
 )
 
 interface ServerError {
-  /** Whether the connection is of no use after it. */
+  /** Whether the connection is unusable after the error. */
   readonly breaksConnection?: true
-  /** Whether the statement may have been done. */
+  /** Whether the statement may have been applied. */
   readonly mayBeApplied?: true
-  /** Whether the code alone doesn't show that the statement wasn't done. */
+  /** Whether the code alone doesn't prove that the statement wasn't applied. */
   readonly isAmbiguous?: true
-  /** Whether only a statement with a name is refused so. */
+  /** Whether only a named statement can get this error. */
   readonly isForPreparedStatements?: true
 }
 
-/** What a server says instead of a result. */
+/** The SQLSTATE codes of simulated errors. */
 export const SERVER_ERRORS: Readonly<Record<string, ServerError>> = {
   '57014': {},
   '53100': {},
@@ -50,15 +50,15 @@ export const SERVER_ERRORS: Readonly<Record<string, ServerError>> = {
   '0A000': { breaksConnection: true, isForPreparedStatements: true },
 }
 
-/** What a server can answer to all creates for a while, and retrying doesn't help with the last two. */
+/** Errors that all creates can get for a while. The last two are permanent. */
 export const WRITE_FAILURES = ['53100', '58030', '54000', '42501'] as const
 
-/** Those that come by chance; a server says the others by what it is asked. */
+/** Errors that are injected at random. The others depend on the statement. */
 const RANDOM_CODES = Object.keys(SERVER_ERRORS).filter((code) => {
   return !['53100', '54000', '42501', '22021', '42P01', '42P07'].includes(code)
 })
 
-/** What befalls a statement. */
+/** A fault of a statement. */
 const statementFault = fc.oneof(
   fc.record({ kind: fc.constant('slow' as const), work: ms, back: ms }),
   fc.record({
@@ -67,21 +67,21 @@ const statementFault = fc.oneof(
     isDone: fc.boolean(),
     back: ms,
   }),
-  // The connection breaks; the server may never know, and goes on.
+  // The connection breaks. The server may not notice and continue.
   fc.record({ kind: fc.constant('break' as const), work: ms, back: ms }),
-  // It waits for a lock until it is cancelled, or for that long.
+  // The statement waits for a lock, for `work` or until it is canceled.
   fc.record({ kind: fc.constant('lock' as const), work: ms, isDone: fc.boolean() }),
 )
 export type StatementFault = typeof statementFault extends fc.Arbitrary<infer T> ? T : never
 
-/** What befalls a new connection, and one that asks whether the server is there. */
+/** A fault of a new connection. Also applies to connections that check whether the server is reachable. */
 const connectFault = fc.record({
   kind: fc.constantFrom('slow', 'refused', 'full', 'dies', 'mute'),
   ms,
 })
 export type ConnectFault = typeof connectFault extends fc.Arbitrary<infer T> ? T : never
 
-/** What befalls a cancellation. */
+/** A fault of a cancellation. */
 const cancelFault = fc.record({
   kind: fc.constantFrom('slow', 'refused', 'reset', 'mute', 'unheard', 'late', 'ended', 'noTls'),
   ms,
@@ -106,7 +106,7 @@ const DISRUPTIONS = [
   ] as const),
 ]
 
-/** One program has most of the calls. */
+/** The first store gets most of the calls. */
 const store = fc.constantFrom(0, 0, 0, 1)
 
 const event = fc.oneof(
@@ -130,7 +130,7 @@ const event = fc.oneof(
 )
 export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
 
-/** How long until the next event: mostly so little that calls meet. */
+/** The pause before the next event, mostly short enough for calls to overlap. */
 const pause = fc.oneof(
   { arbitrary: fc.constant(0), weight: 4 },
   { arbitrary: fc.nat(20), weight: 3 },
@@ -138,14 +138,14 @@ const pause = fc.oneof(
   { arbitrary: fc.nat(4000), weight: 1 },
 )
 
-/** Once in so many scenarios. */
+/** Generates true in one of `times` scenarios. */
 const oneIn = (times: number): fc.Arbitrary<boolean> => fc.nat(times - 1).map((number) => number === times - 1)
 
-// Without a bias, which would make small what is to meet by chance.
+// fast-check's bias towards small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     timeoutMs: fc.constantFrom(300, 1000, 2000),
-    /** How long a statement takes that nothing befalls. */
+    /** How long a statement without a fault takes. */
     statementMs: fc.constantFrom(1, 10, 40),
     poolSize: fc.integer({ min: 1, max: 3 }),
     poolTimeoutMs: fc.constantFrom(0, 100, 1500),
@@ -154,15 +154,15 @@ export const scenarios = fc.noBias(
     preparedStatements: fc.boolean(),
     hasForeignTables: oneIn(3),
     hidesProcessId: oneIn(5),
-    /** Whether sessions are set not to report a commit without its standby; never if other servers keep the plants. */
+    /** Whether sessions suppress the warning about an unconfirmed commit. No effect with hasForeignTables. */
     hidesWarnings: oneIn(3),
     ssl: oneIn(3),
     isTableMissing: oneIn(5),
-    /** Whether the server is silent for good in the end, and the stores are closed. */
+    /** Whether the server stops responding forever at the end, and the stores are closed. */
     endsWithOutage: oneIn(5),
     events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
     statementFaults: faultSequences(statementFault, 6, 5, 12),
-    /** What befalls the question whether a connection is fit for use. */
+    /** Faults of the inspection of a connection. */
     inspectionFaults: faultSequences(statementFault, 6, 5, 3),
     connectFaults: faultSequences(connectFault, 6, 5, 4),
     cancelFaults: faultSequences(cancelFault, 2, 5, 6),

@@ -6,19 +6,19 @@ import type { Pool } from './pool.ts'
 import { SERVER_ERRORS, type StatementFault } from './scenario.ts'
 import type { TrackedQuery } from './cluster.ts'
 
-/** A statement on its way. */
+/** A statement in flight. */
 interface Statement {
   readonly trackedQuery: TrackedQuery
   readonly sentAt: number
   readonly resolve: (result: QueryResult) => void
   readonly reject: (error: Error) => void
-  /** Where it is: the server works on it, waits for its standby, is done, or does no more about it. */
-  state: 'works' | 'standby' | 'done' | 'over'
-  /** Whether a cancellation is too late for another server, which has committed it. */
+  /** Whether the server is executing it, waits for its standby, has executed it, or has abandoned it. */
+  state: 'running' | 'standby' | 'done' | 'abandoned'
+  /** Whether another server has already committed it, so that a cancellation is too late. */
   readonly isCommittedElsewhere: boolean
 }
 
-/** A connection of a pool, and the session of the server behind it. */
+/** A pooled connection and its session on the server. */
 export class Session extends EventEmitter implements Connection {
   readonly host = 'postgres.invalid'
   readonly port = 5432
@@ -28,25 +28,28 @@ export class Session extends EventEmitter implements Connection {
   readonly number: number
   readonly #pool: Pool
   isCheckedOut = false
-  /** Whether the server has it still, and whether the client has. */
+  /** Whether the session still exists on the server. */
   isOpen = true
+  /** Whether the client has lost the connection. */
   isBroken = false
-  /** Whether a statement has told the store that it is of no use any more. */
+  /** Whether an error has shown the store that the connection is unusable. */
   isUnusable = false
-  /** Whether it was asked how to cancel the statement, so that nobody waits for that any more. */
+  /** Whether the store has read `processID` to cancel the statement, and so no longer waits for its result. */
   isTimedOut = false
-  /** When it was asked last whether it is fit for use, and what it said. */
+  /** When the store last inspected the connection. */
   inspectedAt = -Infinity
+  /** Whether the last inspection succeeded. */
   isUsable = false
   statement: Statement | undefined
-  /** How often the store has begun to cancel the statement, and how many of these are under way. */
+  /** How often the store has started to cancel the statement. */
   cancelCount = 0
+  /** How many of these cancellations are in flight. */
   pendingCancels = 0
-  /** When one began that had no answer. */
+  /** When a cancellation without a response started. */
   unansweredCancelAt: number | undefined
-  /** Whether the connection broke while the server may have gone on with the statement. */
+  /** Whether the connection broke while the server may have continued the statement. */
   isOrphaned = false
-  /** Whether the server has said that the session is over. */
+  /** Whether the server has reported that it ended the session. */
   #isEndedByServer = false
 
   constructor(pool: Pool) {
@@ -61,10 +64,14 @@ export class Session extends EventEmitter implements Connection {
 
   get processID(): number | null {
     const { world, network } = this.#pool
-    world.check(!this.#isEndedByServer, 'nothing is cancelled in a session that its server has ended:', this.number)
-    world.check(++this.cancelCount <= 2, 'no statement is cancelled for ever:', this.number)
+    world.check(!this.#isEndedByServer, 'a session that the server has ended is not canceled:', this.number)
+    world.check(++this.cancelCount <= 2, 'a statement is canceled at most twice:', this.number)
     const isUnreachable = this.unansweredCancelAt !== undefined && network.unreachableSince <= this.unansweredCancelAt
-    world.check(!isUnreachable || this.#pool.isClosed, 'a silent server is not told again:', this.number)
+    world.check(
+      !isUnreachable || this.#pool.isClosed,
+      'an unresponsive server gets no second cancellation:',
+      this.number,
+    )
     network.sessionToCancel = this
     this.isTimedOut = true
     return this.#pool.scenario.hidesProcessId ? null : this.number
@@ -72,8 +79,8 @@ export class Session extends EventEmitter implements Connection {
 
   query(query: Query): Promise<QueryResult> {
     const { world } = this.#pool
-    world.check(this.isCheckedOut, 'only a connection that is lent is used:', this.number)
-    world.check(this.statement === undefined, 'no connection gets two statements at once:', this.number)
+    world.check(this.isCheckedOut, 'only a checked-out connection is used:', this.number)
+    world.check(this.statement === undefined, 'a connection runs one statement at a time:', this.number)
     this.isTimedOut = false
     this.unansweredCancelAt = undefined
     this.cancelCount = 0
@@ -90,7 +97,7 @@ export class Session extends EventEmitter implements Connection {
     world.log(
       'session',
       this.number,
-      'is asked:',
+      'query:',
       query.name ?? query.text.trim().split('\n')[0],
       [...query.values],
       fault,
@@ -102,7 +109,7 @@ export class Session extends EventEmitter implements Connection {
         sentAt: world.time.now,
         resolve,
         reject,
-        state: 'works',
+        state: 'running',
         isCommittedElsewhere,
       }
       this.statement = statement
@@ -131,20 +138,20 @@ export class Session extends EventEmitter implements Connection {
   }
 
   #reject(statement: Statement, { code, isDone, back }: Extract<StatementFault, { kind: 'refuse' }>): void {
-    const { mayBeApplied: mayBeDone, isAmbiguous: isUnsure, isForPreparedStatements: isForNames } = SERVER_ERRORS[code]!
-    if (statement.state !== 'works' || (isForNames && statement.trackedQuery.query.name === undefined)) {
+    const { mayBeApplied, isAmbiguous, isForPreparedStatements } = SERVER_ERRORS[code]!
+    if (statement.state !== 'running' || (isForPreparedStatements && statement.trackedQuery.query.name === undefined)) {
       return this.#execute(statement, 1)
     }
-    if ((mayBeDone || isUnsure) && isDone) this.#execute(statement, undefined)
-    statement.state = 'over'
-    if (mayBeDone) this.isOpen = false
+    if ((mayBeApplied || isAmbiguous) && isDone) this.#execute(statement, undefined)
+    statement.state = 'abandoned'
+    if (mayBeApplied) this.isOpen = false
     const error = Object.assign(createServerError(code), code === '0A000' && { routine: 'RevalidateCachedQuery' })
     this.#pool.network.deliver(back, () => this.#respond(statement, error))
   }
 
-  /** @param back how long the answer takes; undefined if there will be none */
+  /** @param back the delay of the response; undefined if there is none */
   #execute(statement: Statement, back: number | undefined): void {
-    if (statement.state !== 'works' || !this.isOpen) return
+    if (statement.state !== 'running' || !this.isOpen) return
     const rejection = this.#pool.cluster.getRejection(statement.trackedQuery, this.leader)
     if (rejection === undefined && this.#pool.cluster.waitsForStandby(statement.trackedQuery, this.leader)) {
       statement.state = 'standby'
@@ -155,36 +162,36 @@ export class Session extends EventEmitter implements Connection {
     if (back !== undefined) this.#pool.network.deliver(back, () => this.#respond(statement, response))
   }
 
-  /** The standby is back. */
+  /** Called when the standby is available again. */
   onStandbyRestored(): void {
     if (this.statement?.state !== 'standby' || this.leader !== this.#pool.cluster.leader) return
-    this.statement.state = 'works'
+    this.statement.state = 'running'
     this.#execute(this.statement, 1)
   }
 
-  /** A cancellation has come. */
+  /** Called when a cancellation arrives at the server. */
   cancel(requestedAt: number, isForStandby = false): void {
     const { statement } = this
     if (statement === undefined || !this.isOpen) return
     const { world, network } = this.#pool
     world.check(
       statement.sentAt <= requestedAt,
-      'no cancellation hits a later statement of its connection:',
+      'a cancellation never affects a later statement of its connection:',
       this.number,
     )
     if (statement.state === 'standby') {
       statement.state = 'done'
       const result = this.#pool.cluster.executeUnconfirmed(statement.trackedQuery, this.leader)
       network.deliver(1, () => {
-        const { hidesWarnings, hasForeignTables: isForeign } = this.#pool.scenario
+        const { hidesWarnings, hasForeignTables } = this.#pool.scenario
         const hasWarning =
-          !hidesWarnings || isForeign || statement.trackedQuery.query.text.includes('client_min_messages')
+          !hidesWarnings || hasForeignTables || statement.trackedQuery.query.text.includes('client_min_messages')
         if (hasWarning) this.emit('notice', { routine: 'SyncRepWaitForLSN' })
         this.#respond(statement, result)
       })
-    } else if (statement.state === 'works' && !isForStandby) {
+    } else if (statement.state === 'running' && !isForStandby) {
       if (statement.isCommittedElsewhere) this.#execute(statement, undefined)
-      statement.state = 'over'
+      statement.state = 'abandoned'
       network.deliver(1, () => this.#respond(statement, createServerError('57014')))
     }
   }
@@ -195,19 +202,19 @@ export class Session extends EventEmitter implements Connection {
     this.#pool.world.log(
       'session',
       this.number,
-      'says:',
+      'response:',
       ...('rows' in response ? [response.rowCount, response.rows] : [response]),
     )
     const { code } = response as { code?: string }
     this.#isEndedByServer ||= !this.isTimedOut && code !== undefined && SERVER_ERRORS[code]!.breaksConnection === true
-    // As a trigger of the host may do.
+    // A trigger of the host's database could raise such a notice.
     this.emit('notice', { routine: 'exec_stmt_raise' })
     this.#pool.onResponse(this, statement.trackedQuery, response)
     if (response instanceof Error) statement.reject(response)
     else statement.resolve(response)
   }
 
-  /** The client learns that the connection is gone. */
+  /** Called when the client notices that the connection is lost. */
   breakConnection(error: Error = new Error('Connection terminated unexpectedly')): void {
     if (this.isBroken) return
     this.isBroken = true
@@ -223,5 +230,5 @@ export class Session extends EventEmitter implements Connection {
   }
 }
 
-/** Whether a query asks what a new connection is asked. */
+/** Whether a query is the inspection of a new connection. */
 export const isInspection = ({ text }: Query): boolean => text === INSPECT_TABLE.text

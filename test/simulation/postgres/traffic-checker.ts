@@ -3,10 +3,10 @@ import type { Call } from '../reference-model.ts'
 import type { Pool } from './pool.ts'
 import type { TrackedQuery } from './cluster.ts'
 
-/** How often a statement is sent that loses conflicts. */
+/** How often a statement is sent at most if it fails with conflicts. */
 const MAX_ATTEMPTS = 5
 
-/** How long what a ping has tried holds. */
+/** How long the result of a ping's probe remains valid. */
 const TRUST_MS = 900
 
 /** Errors that retrying doesn't help with. */
@@ -15,27 +15,29 @@ export const PERMANENT_ERRORS: ReadonlySet<string | undefined> = new Set(['42P01
 const KINDS = ['create', 'delete'] as const
 type Kind = (typeof KINDS)[number]
 
-/** Sees that a store sends neither more nor less than it should. */
+/** Checks that a store sends neither too many statements nor too few. */
 export class TrafficChecker {
   readonly #pool: Pool
-  /** When a write of each kind may have failed so that pings try one, and which kinds surely have. */
+  /** When a write of each kind may have failed in a way that makes pings probe. */
   readonly #failedAt = { create: -Infinity, delete: -Infinity }
+  /** The kinds of writes that certainly failed. */
   readonly #failedKinds = new Set<Kind>()
   readonly #succeededAt = { create: 0, delete: 0 }
-  /** When a ping last was to try a write, perhaps, and when one did. */
+  /** When a ping was last allowed to probe. */
   #mayProbeAt = -Infinity
+  /** When a ping last probed. */
   #probedAt = -Infinity
-  /** How many writes pings may still try. */
+  /** How many more probes are allowed. */
   #allowedProbes = 0
   #warningCount = 0
-  /** What was answered last, and how. */
+  /** The last query with a response, and the response. */
   #lastResponse: { readonly trackedQuery: TrackedQuery; readonly response: QueryResult | Error } | undefined
 
   constructor(pool: Pool) {
     this.#pool = pool
   }
 
-  /** Returns what sees, once the store says that it is ready, that it has tried a write if it had to. */
+  /** Returns a function to call when the ping succeeds: it checks that the ping has probed if it had to. */
   onPing(): () => void {
     const { world } = this.#pool
     const { now } = world.time
@@ -44,36 +46,43 @@ export class TrafficChecker {
     this.#mayProbeAt = now
     this.#allowedProbes++
     const mustProbe = this.#failedKinds.size > 0 && now - this.#probedAt >= TRUST_MS
-    return () => world.check(!mustProbe || this.#probedAt >= now, 'a ping tries a write after one has failed')
+    return () => world.check(!mustProbe || this.#probedAt >= now, 'a ping probes after a write has failed')
   }
 
-  /** Whether a ping may wait for a write that it, or one before it, has tried. */
+  /** Whether a ping can be waiting for the probe of this ping or an earlier one. */
   get mayProbe(): boolean {
     return this.#mayProbeAt !== -Infinity
   }
 
   onWarning(): void {
-    const { world, hasRejectedName: hasRefusedName } = this.#pool
-    world.check(++this.#warningCount === 1 && hasRefusedName, 'names are given up once, and not before')
+    const { world, hasRejectedName } = this.#pool
+    world.check(
+      ++this.#warningCount === 1 && hasRejectedName,
+      'the store warns once, after a pooler has lost a statement name',
+    )
   }
 
   onQuery(trackedQuery: TrackedQuery): void {
     const { world, scenario, sessions } = this.#pool
     const { writes } = trackedQuery
     if (isProbeWrite(trackedQuery.query)) {
-      world.check(this.#allowedProbes-- > 0, 'a ping tries a write only after one has failed, and not too often')
+      world.check(this.#allowedProbes-- > 0, 'a ping probes only after a write has failed, and not too often')
       this.#probedAt = world.time.now
     }
     if (writes.length === 0) return
-    world.check(writes.length <= scenario.maxBatch, 'no group is too large')
+    world.check(writes.length <= scenario.maxBatch, 'no batch is too large')
     const isCreate = (calls: readonly Call[]): boolean => calls[0]?.name !== undefined
-    const inFlight = [...sessions].filter(({ isCheckedOut: isLent, isTimedOut: isLate, statement }) => {
+    const inFlight = [...sessions].filter(({ isCheckedOut, isTimedOut, statement }) => {
       const otherWrites = statement?.trackedQuery.writes ?? []
-      return isLent && !isLate && otherWrites.length > 0 && isCreate(otherWrites) === isCreate(writes)
+      return isCheckedOut && !isTimedOut && otherWrites.length > 0 && isCreate(otherWrites) === isCreate(writes)
     })
-    world.check(inFlight.length < scenario.maxInFlight, 'no more groups are in flight than may be')
+    world.check(inFlight.length < scenario.maxInFlight, 'at most maxInFlight batches are in flight')
     for (const call of writes) {
-      world.check(countConflicts(call) < MAX_ATTEMPTS, 'no statement is sent for ever that loses:', call.number)
+      world.check(
+        countConflicts(call) < MAX_ATTEMPTS,
+        'a statement with conflicts is not retried forever:',
+        call.number,
+      )
     }
   }
 
@@ -90,11 +99,7 @@ export class TrafficChecker {
     const { kind, outcome, number } = call
     const { cause } = (error ?? {}) as Partial<Error>
     const code = getCode(cause)
-    world.check(
-      code !== '22021' && !PERMANENT_ERRORS.has(code),
-      'an error that does not pass is told as it is:',
-      number,
-    )
+    world.check(code !== '22021' && !PERMANENT_ERRORS.has(code), 'a permanent error is not wrapped:', number)
     if (kind === 'list') return
     if (outcome === 'true') this.#markSucceeded(kind)
     const isPlantError = getCode(error) === '22021'
@@ -107,7 +112,7 @@ export class TrafficChecker {
     const isConflictError = code === '40001' || code === '40P01'
     world.check(
       !isConflictError || countConflicts(call) === MAX_ATTEMPTS,
-      'a statement that loses is sent again:',
+      'a statement with a conflict is retried:',
       number,
     )
   }
@@ -120,10 +125,10 @@ export class TrafficChecker {
 
 const getCode = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code
 
-/** Whether it is what a ping tries. */
+/** Whether a query is a ping's probe. */
 export const isProbeWrite = ({ text }: Query): boolean => text.includes('repeat(')
 
-/** How many statements of a call have lost conflicts, one after the other. */
+/** Returns the length of the current series of conflicts of a call. */
 function countConflicts({ statements }: Call): number {
   return statements.length - 1 - statements.findLastIndex(({ isConflict }) => !isConflict)
 }

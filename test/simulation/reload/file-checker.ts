@@ -1,33 +1,33 @@
 import type { Simulation } from '../simulation.ts'
 import type { FileRead } from './simulated-file-system.ts'
 
-/** How soon a second look must follow one that found a change. */
+/** Delay of the recheck after a check that found a change. */
 const SETTLE_MS = 100
 
 interface CheckedRead extends FileRead {
-  /** When someone told of a change; undefined if nobody did. */
-  readonly signalledAt: number | undefined
+  /** When the signal that caused the read arrived; undefined for a periodic check. */
+  readonly signaledAt: number | undefined
   isLogged: boolean
 }
 
-/** What a good text means, and what the log says of it. */
+/** The value of a valid file, and the expected fields of its log line. */
 interface ParsedFile {
   readonly value: AppliedValue
   readonly logFields: object
 }
 
-/** What holds: the owner and the access of each token, or the URL. */
+/** The settings in effect: the owner and access of each token, or the URL. */
 export type AppliedValue = Readonly<Record<string, string>>
 
 type ParseFile = (text: string, applied?: AppliedValue) => ParsedFile | undefined
 
-/** A line of the log, without its time. */
+/** A log line without its time. */
 export interface LogLine {
   readonly event: string
   readonly reason?: string
 }
 
-/** A file that is followed: what was found in it, and what therefore holds. */
+/** Checks that a watched file is read when it should be, and that its last valid content is in effect. */
 export class FileChecker {
   readonly #name: string
   readonly #world: Simulation
@@ -36,7 +36,7 @@ export class FileChecker {
   readonly #checkIntervalMs: number
   #applied: AppliedValue
   #hadFinalNewline: boolean
-  /** What the log has told of last. */
+  /** The content that was logged last. */
   lastLogged: string
   #previousRead: CheckedRead
   #latestRead: CheckedRead
@@ -59,7 +59,7 @@ export class FileChecker {
     this.#hadFinalNewline = text.endsWith('\n')
     this.lastLogged = text
     this.#previousRead = {
-      signalledAt: undefined,
+      signaledAt: undefined,
       isLogged: false,
       isClosed: true,
       endedAt: world.time.now,
@@ -72,80 +72,76 @@ export class FileChecker {
     return this.#latestRead.content === this.#previousRead.content
   }
 
-  /** When the next look must be, unless someone tells of a change. */
+  /** When the next read is due, unless a signal arrives. */
   get #dueAt(): number {
     return (
       this.#latestRead.endedAt +
-      (this.#isStable && this.#latestRead.signalledAt === undefined ? this.#checkIntervalMs : SETTLE_MS)
+      (this.#isStable && this.#latestRead.signaledAt === undefined ? this.#checkIntervalMs : SETTLE_MS)
     )
   }
 
-  startRead(signalledAt: number | undefined): FileRead {
+  startRead(signaledAt: number | undefined): FileRead {
     const { now } = this.#world.time
     this.#checkReadFinished()
-    const dueAt = signalledAt === undefined ? this.#dueAt : Math.max(signalledAt, this.#latestRead.endedAt)
-    this.#check(now === dueAt, 'a file is looked at when it should be', dueAt)
+    const dueAt = signaledAt === undefined ? this.#dueAt : Math.max(signaledAt, this.#latestRead.endedAt)
+    this.#check(now === dueAt, 'a file is read when it is due', dueAt)
     this.#previousRead = this.#latestRead
-    this.#latestRead = { signalledAt, isLogged: false, isClosed: false, endedAt: now, content: '' }
-    if (signalledAt !== undefined) this.#signalCount++
+    this.#latestRead = { signaledAt, isLogged: false, isClosed: false, endedAt: now, content: '' }
+    if (signaledAt !== undefined) this.#signalCount++
     return this.#latestRead
   }
 
   #checkReadFinished(): void {
-    const { signalledAt: toldAt, isClosed: isOver, isLogged: hasLine, content: found } = this.#latestRead
-    this.#check(isOver, 'there is one look at a time')
-    this.#check(hasLine || toldAt === undefined, 'each signal has its line')
-    this.#check(hasLine || !this.#isStable || found === this.lastLogged, 'each change has its line')
+    const { signaledAt, isClosed, isLogged, content } = this.#latestRead
+    this.#check(isClosed, 'reads do not overlap')
+    this.#check(isLogged || signaledAt === undefined, 'every signal is logged')
+    this.#check(isLogged || !this.#isStable || content === this.lastLogged, 'every change is logged')
   }
 
-  /** A line of the log speaks of the latest look. */
+  /** Called for a log line about the latest read. */
   onLogLine({ event, reason = '', ...fields }: LogLine): void {
-    const { content: found, signalledAt: toldAt, isLogged: hasLine } = this.#latestRead
-    this.#check(!hasLine, 'a look has one line at most')
-    const isNew = this.#isStable && found !== this.lastLogged
-    this.#check(isNew || toldAt !== undefined, 'a change that nobody told of is believed if found twice, and once')
+    const { content, signaledAt, isLogged } = this.#latestRead
+    this.#check(!isLogged, 'a read is logged at most once')
+    const isNew = this.#isStable && content !== this.lastLogged
+    this.#check(isNew || signaledAt !== undefined, 'without a signal, a change is logged once, after two equal reads')
     this.#latestRead.isLogged = true
-    this.lastLogged = found
-    const parsed = this.#parse(found, this.#applied)
-    const isIncomplete = this.#hadFinalNewline && !found.endsWith('\n')
+    this.lastLogged = content
+    const parsed = this.#parse(content, this.#applied)
+    const isIncomplete = this.#hadFinalNewline && !content.endsWith('\n')
     if (parsed === undefined || isIncomplete) {
-      this.#check(event === `${this.#name}-kept`, 'a file that is wrong or half written is not taken')
+      this.#check(event === `${this.#name}-kept`, 'an invalid or half-written file is rejected')
       const expectedReason =
-        found === 'memory:\n'
+        content === 'memory:\n'
           ? /restart to use/
           : / must |repeats the token|cannot be read|restart to use|takes postgres:|unknown parameter/
       this.#check(
         (parsed === undefined ? expectedReason : /not be completely written/).test(reason),
-        'the log says why',
+        'the log line has the reason',
         reason,
       )
       const expectedFields = this.#name === 'tokens' ? { tokens: Object.keys(this.#applied).length } : {}
-      this.#check(toJson(fields) === toJson(expectedFields), 'the log says what holds', fields)
+      this.#check(toJson(fields) === toJson(expectedFields), 'the log line describes the settings in effect', fields)
     } else {
-      this.#check(event === `${this.#name}-read`, 'a good file is taken')
-      this.#check(toJson(fields) === toJson(parsed.logFields), 'the log says what has changed', parsed.logFields)
+      this.#check(event === `${this.#name}-read`, 'a valid file is applied')
+      this.#check(toJson(fields) === toJson(parsed.logFields), 'the log line describes the changes', parsed.logFields)
       this.#applied = parsed.value
-      this.#hadFinalNewline = found.endsWith('\n')
+      this.#hadFinalNewline = content.endsWith('\n')
     }
     this.checkApplied()
   }
 
   checkApplied(): void {
     const current = this.#getCurrent()
-    this.#check(
-      toJson(current) === toJson(this.#applied),
-      'what holds is all of the last good file, and no more',
-      current,
-    )
+    this.#check(toJson(current) === toJson(this.#applied), 'exactly the last valid file is in effect', current)
   }
 
-  /** All has been quiet for long. */
+  /** Called at the end, long after the last change. */
   checkFinalState(signalCount: number): void {
     this.checkApplied()
     this.#checkReadFinished()
-    this.#check(this.#signalCount === signalCount, 'each signal has its look')
-    this.#check(this.lastLogged === this.#latestRead.content, 'the last change has its line')
-    this.#check(this.#dueAt >= this.#world.time.now, 'the file is looked at again')
+    this.#check(this.#signalCount === signalCount, 'every signal causes a read')
+    this.#check(this.lastLogged === this.#latestRead.content, 'the last change is logged')
+    this.#check(this.#dueAt >= this.#world.time.now, 'another check is scheduled')
   }
 
   #check(condition: boolean, rule: string, ...details: unknown[]): void {
@@ -155,7 +151,7 @@ export class FileChecker {
 
 const toJson = (value: unknown): string => JSON.stringify(value)
 
-/** Reads tokens, in their order. */
+/** Parses a token file. Returns undefined if it is invalid. */
 export function parseTokens(text: string, before: AppliedValue = {}): ParsedFile | undefined {
   const tokens = new Map<string, string>()
   for (const line of text.split('\n')) {
@@ -171,7 +167,7 @@ export function parseTokens(text: string, before: AppliedValue = {}): ParsedFile
   return { value: Object.fromEntries([...tokens].sort()), logFields: { tokens: tokens.size, added, removed, changed } }
 }
 
-/** Reads a URL that differs from the one before in its password at most. */
+/** Parses a URL file. Returns undefined unless the URL is the initial one, except for its password. */
 export function parseUrl(text: string, before?: AppliedValue): ParsedFile | undefined {
   const [, url] =
     /^(?:\xef\xbb\xbf)?(postgres:\/\/ann(?::s(?:e|%65)cret\d)?@host\/plants\?sslmode=require)(?:\r?\n)?$/.exec(text) ??

@@ -16,29 +16,29 @@ import { scenarios, createUrl, type Scenario } from './scenario.ts'
 const openStub = new Stub<(path: string) => Promise<object>>(fsPromises, 'open')
 const writeStub = new Stub<(line: string) => boolean>(process.stderr, 'write')
 
-/** When the signal came because of which a file is looked at. */
+/** When the signal that causes a read arrived. */
 const signalTime = new AsyncLocalStorage<number>()
 
-/** The tokens that may be held: those that are written, and one that is cut. */
+/** Tokens that can occur in a file. `t` is a truncated one. */
 const TOKENS = ['t', 't0', 't1', 't2', 't3', 't4', 't5']
 
 const FILE_NAMES = ['tokens', 'url'] as const
 
-/** What the files hold at the start, without their end. */
+/** The initial contents of the files, without the final newline. */
 const INITIAL_TEXTS = { tokens: 'ann:t0\nbob:t1 read', url: createUrl(':secret0') }
 
-// At the start a program reads its files at once. That is the same for all scenarios.
+// The server reads its files synchronously at startup, which is the same in all scenarios.
 const scope = { after: (remove: () => void): unknown => process.once('exit', remove) }
 const { tokensFile, storeUrlFile } = readSettings({
   PLANT_STORE_TOKENS_FILE: createTempFile(scope, INITIAL_TEXTS.tokens),
   PLANT_STORE_URL_FILE: createTempFile(scope, INITIAL_TEXTS.url),
 })
 
-/** A program whose tokens, and the URL of its store, come from files that change while it runs. */
+/** A running server whose token file and URL file change. */
 export const reload: SimulatedSystem<Scenario> = { name: 'reload', scenarios, mutants, play }
 
-async function play({ end, events, faults: fates }: Scenario, world: Simulation): Promise<void> {
-  const files = new SimulatedFileSystem(world, world.createFaultSource(fates))
+async function play({ end, events, faults }: Scenario, world: Simulation): Promise<void> {
+  const files = new SimulatedFileSystem(world, world.createFaultSource(faults))
   for (const name of FILE_NAMES) files.change({ name, how: 'rename', text: INITIAL_TEXTS[name] + end, chunks: [] })
   const source = createTokenSource(tokensFile!.value, createSettingFile(tokensFile!, 'tokens'))
   const storeUrl = createStoreUrlSource('', createSettingFile(storeUrlFile!, 'url'))
@@ -61,9 +61,9 @@ async function play({ end, events, faults: fates }: Scenario, world: Simulation)
 
   function onLogLine(line: string): boolean {
     const logLine = JSON.parse(line.replace(/"time":"[^"]*","level":"[a-z]*",/, '')) as LogLine
-    // Node 20 has no SQLite, which some reasons name.
+    // The reasons are truncated because some mention SQLite, which Node 20 lacks.
     world.log({ ...logLine, reason: logLine.reason?.slice(0, 60) })
-    world.check(!/cret\d|ret4|\bt\d/.test(line), 'no line of the log holds a secret')
+    world.check(!/cret\d|ret4|\bt\d/.test(line), 'no log line contains a secret')
     checkers[logLine.event.split('-')[0]!]!.onLogLine(logLine)
     const { variable } = logLine.event.startsWith('tokens') ? tokensFile! : storeUrlFile!
     const isRejected = logLine.event.endsWith('-kept')
@@ -71,7 +71,7 @@ async function play({ end, events, faults: fates }: Scenario, world: Simulation)
     return true
   }
 
-  /** As `lifecycle.ts` does. */
+  /** Does the same as the SIGHUP handler in `lifecycle.ts`. */
   function signal(): void {
     source.reload()
     storeUrl.reload()
@@ -82,11 +82,11 @@ async function play({ end, events, faults: fates }: Scenario, world: Simulation)
     if (event.name !== 'signal') files.change(event)
     else signalTime.run(world.time.now, signal)
   })
-  // It is quiet for longer than the time between two looks.
+  // Longer than the interval of the checks.
   await world.advance(60_000)
   const signals = events.filter(([, { name }]) => name === 'signal').length
   for (const name of FILE_NAMES) checkers[name]!.checkFinalState(signals)
-  world.check(tokens.lastLogged === files.readText('tokens'), 'what is there in the end was seen')
-  world.check(files.openCount === 0, 'each file is closed')
-  world.check(world.time.pendingTimerCount === 2, 'the only timers left are those for the next look at each file')
+  world.check(tokens.lastLogged === files.readText('tokens'), 'the final content was read')
+  world.check(files.openCount === 0, 'every file is closed')
+  world.check(world.time.pendingTimerCount === 2, 'only the timers for the next check of each file are left')
 }

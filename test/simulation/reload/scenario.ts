@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { faultSequences } from '../simulation.ts'
 
-/** How long something takes: mostly about as long as the time between two looks at a change. */
+/** Durations: mostly about as long as the delay of a recheck. */
 const ms = fc.oneof(
   { arbitrary: fc.nat(20), weight: 4 },
   { arbitrary: fc.integer({ min: 80, max: 220 }), weight: 4 },
@@ -9,11 +9,11 @@ const ms = fc.oneof(
   { arbitrary: fc.nat(15_000), weight: 1 },
 )
 
-/** What befalls an operation of the file system. */
+/** A fault of a file system operation. */
 const fault = fc.record({ ms, code: fc.constantFrom(undefined, undefined, 'EIO', 'EMFILE') })
 export type Fault = typeof fault extends fc.Arbitrary<infer T> ? T : never
 
-/** The URL of the store. */
+/** Creates the URL of the store. */
 export const createUrl = (password: string): string => `postgres://ann${password}@host/plants?sslmode=require`
 
 const CHANGED_URLS: readonly ((url: string) => string)[] = [
@@ -28,7 +28,7 @@ const CHANGED_URLS: readonly ((url: string) => string)[] = [
   (url) => url.replace('plants', 'pl\xe4nts'),
 ]
 
-/** Wraps a URL as editors write it: with a byte-order mark, in UTF-8, and with a CR before the newline. */
+/** Variants that editors write: with a byte-order mark in UTF-8, or with a CR before the newline. */
 const EDITOR_FORMATS: readonly ((url: string) => string)[] = [
   (url) => url,
   (url) => url,
@@ -41,7 +41,7 @@ const entry = fc
   .map(([owner, token, access]) => `${owner}:t${token}${access}`)
 const end = fc.constantFrom('\n', '\n', '\n', '')
 
-/** What is no text of a file: the zero byte stands for that. */
+/** States without readable text, marked by a NUL character. */
 const fileError = fc.constantFrom('\0ENOENT', '\0EACCES', '\0folder', '\0huge')
 
 const tokens = fc.oneof(
@@ -49,11 +49,11 @@ const tokens = fc.oneof(
     arbitrary: fc.uniqueArray(entry, { minLength: 1, maxLength: 4, selector: (line) => line.slice(4, 6) }),
     weight: 6,
   },
-  // Most of these are wrong.
+  // Most of these are invalid.
   { arbitrary: fc.array(fc.oneof(entry, fc.constantFrom('', '# t0', 'ann t1', '\xff')), { maxLength: 4 }), weight: 2 },
 )
 
-/** With another password, and with more changed than that. */
+/** The initial URL with another password, and URLs with other changes. */
 const url = fc.oneof(
   {
     arbitrary: fc
@@ -72,7 +72,7 @@ const url = fc.oneof(
   },
 )
 
-/** A text that comes to stand in a file, whole or piece by piece. */
+/** Generates a change that replaces the text of a file, as a whole or in chunks. */
 const createChange = <Name extends string>(name: Name, lines: fc.Arbitrary<string>) =>
   fc.record({
     name: fc.constant(name),
@@ -81,7 +81,7 @@ const createChange = <Name extends string>(name: Name, lines: fc.Arbitrary<strin
       { arbitrary: fc.tuple(lines, end).map((parts) => parts.join('')), weight: 8 },
       { arbitrary: fileError, weight: 1 },
     ),
-    /** After which time how many more bytes are written; the rest comes with the last. */
+    /** The delay and length of each chunk. The last chunk contains the rest. */
     chunks: fc.array(fc.tuple(ms, fc.nat(16)), { minLength: 1, maxLength: 3 }),
   })
 
@@ -99,10 +99,10 @@ const event = fc.oneof(
 export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
 export type Change = Exclude<Event, { name: 'signal' }>
 
-// Without a bias, which would make small what is to meet by chance.
+// fast-check's bias towards small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
-    /** How the files end at the start. */
+    /** The end of the initial files: a newline or nothing. */
     end,
     events: fc.array(
       fc.tuple(fc.oneof({ arbitrary: ms, weight: 3 }, { arbitrary: fc.nat(12_000), weight: 1 }), event),

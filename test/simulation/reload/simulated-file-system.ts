@@ -1,15 +1,15 @@
 import type { Simulation } from '../simulation.ts'
 import type { Change, Fault } from './scenario.ts'
 
-/** A file, whatever it is called, and who writes to it. */
+/** A file, independent of its names, with its current writer. */
 interface Inode {
   text: string
   writer?: object
 }
 
-/** A look at a file, as the file system sees it: from the time when it is opened until it is closed. */
+/** A read of a file, from opening to closing it. */
 export interface FileRead {
-  /** What is found: the text, or what is in its place. */
+  /** The text that was read, or the error. */
   content: string
   isClosed: boolean
   endedAt: number
@@ -17,13 +17,13 @@ export interface FileRead {
 
 const MAX_BYTES = 2 ** 24
 
-/** A file system of a few files. */
+/** A file system with a few files. */
 export class SimulatedFileSystem {
-  /** What is under each name: a file, or the name that it is a link to. */
+  /** Maps a name to a file, or to the name that a symbolic link points to. */
   readonly #names = new Map<string, Inode | string>()
   readonly #world: Simulation
   readonly #nextFault: () => Fault | undefined
-  /** How many files are open. */
+  /** The number of open files. */
   openCount = 0
 
   constructor(world: Simulation, nextFault: () => Fault | undefined) {
@@ -33,12 +33,12 @@ export class SimulatedFileSystem {
 
   change({ name, how, text, chunks }: Change): void {
     if (how === 'write' && !text.startsWith('\0')) return this.#writeInChunks(name, text, chunks)
-    // As Kubernetes does: the name is a link, and what that leads to changes.
+    // Like Kubernetes, which replaces the target of a symbolic link.
     if (how === 'link') this.#names.set(name, `${name}.data`)
     this.#names.set(how === 'link' ? `${name}.data` : name, { text })
   }
 
-  /** As a shell does. */
+  /** Writes like a shell redirection: truncates the file first. */
   #writeInChunks(name: string, text: string, chunks: Change['chunks']): void {
     if (this.readText(name).startsWith('\0')) this.#names.set(name, { text })
     const inode = this.#resolve(name)
@@ -62,7 +62,7 @@ export class SimulatedFileSystem {
     return this.#resolve(name).text
   }
 
-  /** Takes the place of Node's. */
+  /** Replaces `fsPromises.open()`. */
   async open(path: string, fileRead: FileRead): Promise<object> {
     const inode = await this.#performWithFault('open', fileRead, () => {
       const resolved = this.#resolve(path)
@@ -87,7 +87,7 @@ export class SimulatedFileSystem {
         }),
       close: () => {
         this.openCount--
-        this.#world.check(!fileRead.isClosed, 'no file is closed twice')
+        this.#world.check(!fileRead.isClosed, 'a file is closed once')
         return this.#performWithFault('close', fileRead, () => undefined).finally(() => (fileRead.isClosed = true))
       },
     }

@@ -5,21 +5,20 @@ import { REQUEST_KINDS, encodeRequest } from './requests.ts'
 import type { Action, Plan } from './scenario.ts'
 import { SimulatedSocket } from './simulated-socket.ts'
 
-/** A client with its connection, which holds what comes against what it has asked. */
+/** A client with one connection that checks the responses against its requests. */
 export class Client extends ConnectionChecker {
   readonly wire: SimulatedSocket
   readonly openedAt: number
   readonly #plan: Plan
   #lastSentAt = 0
   #received: Buffer = Buffer.alloc(0)
-  /** Runs once all that was sent is answered. */
+  /** Called once all sent requests have their responses. */
   #onAllAnswered: (() => void) | undefined
   #hasEnded = false
   #hasDisconnected = false
-  /** When it last read, and when it reads next. */
   #lastReadAt: number | undefined
   #nextReadAt: number | undefined
-  /** Since when the server waits for it to read. */
+  /** Since when the server has been waiting for this client to read. */
   #blockedAt: number | undefined
   closedAt = Infinity
 
@@ -55,11 +54,7 @@ export class Client extends ConnectionChecker {
     this.wire[end]()
   }
 
-  #send(
-    { kinds, repeatCount, splitAt: cut, splitDelayMs: cutMs }: Action,
-    last: string | undefined,
-    onSent: () => void,
-  ): void {
+  #send({ kinds, repeatCount, splitAt, splitDelayMs }: Action, last: string | undefined, onSent: () => void): void {
     if (this.wire.destroyed) return
     let text = ''
     for (const kind of [
@@ -82,9 +77,9 @@ export class Client extends ConnectionChecker {
     const isExpectContinue = last === undefined && repeatCount === 1 && kinds.join() === 'expect'
     const splitIndex = isExpectContinue
       ? this.requests.at(-1)!.headerEnd - this.sentBytes
-      : cut === undefined
+      : splitAt === undefined
         ? text.length
-        : cut % text.length
+        : splitAt % text.length
     this.#transmit(text.slice(0, splitIndex))
     let isSent = false
     const sendRemainder = (): void => {
@@ -96,7 +91,7 @@ export class Client extends ConnectionChecker {
     }
     if (isExpectContinue) this.sendRemainder = sendRemainder
     else if (splitIndex === text.length) onSent()
-    else if (cutMs !== undefined) this.world.time.schedule(cutMs, sendRemainder)
+    else if (splitDelayMs !== undefined) this.world.time.schedule(splitDelayMs, sendRemainder)
     else this.#performAction(this.#plan.actions.length)
   }
 
@@ -118,7 +113,7 @@ export class Client extends ConnectionChecker {
     this.wire.pushIncoming(Buffer.from(text, 'latin1'))
   }
 
-  /** When it next reads; Infinity if it does not. */
+  /** Returns when the client reads next; Infinity if never. */
   getNextReadTime(): number {
     const { readMs } = this.#plan
     if (readMs === 0 || this.#lastReadAt === this.now) return this.now
@@ -141,42 +136,46 @@ export class Client extends ConnectionChecker {
     this.#onAllAnswered = undefined
   }
 
-  /** The server has ended its side. */
+  /** Called when the server ends its side. */
   receiveEnd(): void {
     this.world.time.schedule(this.#plan.lingerMs, () => {
       if (!this.wire.destroyed) this.wire.pushIncoming(null)
     })
   }
 
-  /** Whether what the server has sent may not have come to it. */
+  /** Whether data from the server may not have reached this client. */
   get mayHaveMissedData(): boolean {
     return this.#hasDisconnected || this.#blockedAt !== undefined
   }
 
-  /** The server's end is closed. */
+  /** Called when the server's end is closed. */
   onClose(): void {
     this.closedAt = this.now
-    const { stallTimeoutMs, headersTimeoutMs, isDraining, isAborting: isCutting } = this.serverState
+    const { stallTimeoutMs, headersTimeoutMs, isDraining, isAborting } = this.serverState
     this.world.log('closed', this.openedAt)
     const stalledMs = this.now - (this.#blockedAt ?? Infinity)
     const hasStartedClosing = this.isClosing || this.reportedRejections > 0
-    if (this.#hasDisconnected || isCutting || this.requests.some(({ mayBeTruncated: mayBreak }) => mayBreak)) return
+    if (this.#hasDisconnected || isAborting || this.requests.some(({ mayBeTruncated }) => mayBeTruncated)) return
     if (stalledMs >= 0) {
-      this.check(hasStartedClosing || stalledMs >= stallTimeoutMs, 'who reads is not cut:', this.openedAt)
+      this.check(
+        hasStartedClosing || stalledMs >= stallTimeoutMs,
+        'a client that reads is not disconnected:',
+        this.openedAt,
+      )
       return
     }
     if (hasStartedClosing) return
     const isSending = this.#lastSentAt === this.now
-    for (const { number, start, receivedCode: answer } of this.requests) {
-      // What is on its way when the connection closes is lost.
+    for (const { number, start, receivedCode } of this.requests) {
+      // Data in transit when the connection closes is lost.
       const mustBeAnswered = start < (isSending ? this.wire.bytesRead : this.sentBytes)
       this.check(
-        !mustBeAnswered || answer !== undefined,
-        'each request is answered before the connection closes:',
+        !mustBeAnswered || receivedCode !== undefined,
+        'each request gets its response before the connection closes:',
         number,
       )
     }
     const isIdle = this.now - this.wire.lastActiveAt >= headersTimeoutMs
-    this.check(isDraining || isIdle || this.#hasEnded, 'an idle connection stays open for its time')
+    this.check(isDraining || isIdle || this.#hasEnded, 'an idle connection stays open until its timeout')
   }
 }

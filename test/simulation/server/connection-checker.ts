@@ -4,65 +4,71 @@ import type { Simulation } from '../simulation.ts'
 import { REQUEST_KINDS } from './requests.ts'
 import type { SimulatedSocket } from './simulated-socket.ts'
 
-/** A request, and what became of it. */
+/** A request and its progress. */
 export interface SentRequest {
   readonly number: number
   readonly kind: string
-  /** Where it begins and ends among the bytes that its client sends, and where its header ends. */
+  /**
+   * Offsets in the bytes that the client sends on its connection: of the request, of the end of its header, of its end.
+   */
   readonly start: number
   readonly headerEnd: number
   readonly end: number
-  /** When the server has read its first byte, and when the client had sent the last one. */
+  /** When the server read the first byte. */
   firstByteReadAt?: number
+  /** When the client sent the last byte. */
   lastByteSentAt?: number
   response?: ServerResponse
   isDuringDrain?: boolean
-  /** Whether none waited behind it when its header was sent. */
+  /** Whether no other request was queued after this one when the head of its response was sent. */
   isLast?: boolean
-  /** What it must be answered, by status or error. */
+  /** The expected status or error code, if a fault determines it. */
   expectedCode?: number
-  /** What it was answered. */
+  /** The status or error code of the response. */
   receivedCode?: number
-  /** What the service said of it. */
+  /** The status that `onResponse` reported. */
   reportedStatus?: number
-  /** Whether its answer may be cut. */
+  /** Whether the response can be truncated. */
   mayBeTruncated?: boolean
 }
 
-/** What clients know of the server. */
+/** State of the server that all clients share. */
 export interface ServerState {
   readonly stallTimeoutMs: number
   readonly headersTimeoutMs: number
   isThrottled: boolean
   isDraining: boolean
-  /** Whether the drain cuts what is left. */
+  /** Whether the drain timeout has passed. */
   isAborting: boolean
-  /** Counts requests, from all clients. */
+  /** The number of requests from all clients. */
   requestCount: number
 }
 
-/** The requests of a connection and their answers, with the rules that they keep. */
+/** Checks the rules for the requests and responses of one connection. */
 export abstract class ConnectionChecker {
   readonly requests: SentRequest[] = []
   abstract readonly wire: SimulatedSocket
   readonly world: Simulation
   readonly serverState: ServerState
-  /** How many bytes the client has sent, and the server has read. */
+  /** Bytes sent by the client. */
   sentBytes = 0
+  /** Bytes read by the server. */
   readBytes = 0
-  /** Whether the guard was awake when it last read. */
+  /** Whether the guard was active at the last read. */
   isReadThrottled = false
-  announcedCount = 0
+  /** Requests emitted by Node. */
+  emittedCount = 0
+  /** Requests that the server has started to handle. */
   startedCount = 0
   responseCount = 0
-  /** How many refusals on the bare connection were told of, and came. */
+  /** Rejections on the bare connection, as reported by the server and as received by the client. */
   reportedRejections = 0
   receivedRejections = 0
-  /** The round in which the server last began a request. */
+  /** The event-loop tick in which the last request started. */
   #lastTick = 0
-  /** Whether an answer has said that the connection closes. */
+  /** Whether a response with `Connection: close` was received. */
   isClosing = false
-  /** Sends the rest of what was cut. */
+  /** Sends the second part of a split action. */
   protected sendRemainder: (() => void) | undefined
 
   constructor(world: Simulation, serverState: ServerState) {
@@ -78,9 +84,9 @@ export abstract class ConnectionChecker {
     return this.world.time.now
   }
 
-  /** How many of its requests wait for their turn. */
+  /** The number of requests that wait for their turn. */
   get queuedCount(): number {
-    return this.announcedCount - this.startedCount
+    return this.emittedCount - this.startedCount
   }
 
   /** The request that the server is reading. */
@@ -88,41 +94,41 @@ export abstract class ConnectionChecker {
     return this.requests.find(({ end, kind }) => end > this.readBytes || REQUEST_KINDS[kind]!.isUnterminated)
   }
 
-  /** Whether Node takes the connection for one that waits for a request. */
+  /** Whether Node considers the connection idle. */
   get isIdle(): boolean {
     const { response } = this.requests[this.startedCount - 1] ?? {}
     return this.readBytes > 0 && this.current?.firstByteReadAt === undefined && response?.writableEnded !== false
   }
 
-  /** Node announces a request. */
+  /** Called when Node emits a request. */
   onRequestEvent(): void {
-    this.announcedCount++
+    this.emittedCount++
     const { response } = this.requests[this.startedCount - 1] ?? {}
     if (response?.headersSent === false) this.requests[this.startedCount - 1]!.isLast = false
   }
 
-  /** The server reads. */
+  /** Called when the server reads from the connection. */
   onServerRead(bytes: number): void {
     this.isReadThrottled = this.serverState.isThrottled
     const mustPause = this.wire.isDelivering || this.isReadThrottled
-    // In a drain, a request whose turn it is begins a round later.
+    // During a drain, a request starts one tick after its turn.
     const isRunning = this.requests[this.startedCount - 1]?.response?.writableEnded === false
     const queuedCount = this.serverState.isDraining && !isRunning ? this.queuedCount - 1 : this.queuedCount
-    this.check(queuedCount <= 0 || !mustPause, 'what comes while a request waits is not read')
+    this.check(queuedCount <= 0 || !mustPause, 'nothing is read while a request is queued')
     this.readBytes += bytes
     for (const request of this.requests) if (request.start < this.readBytes) request.firstByteReadAt ??= this.now
   }
 
-  /** The server begins a request. */
+  /** Called when the server starts to handle a request. */
   startRequest(number: number, response: ServerResponse): SentRequest {
     const request = this.requests[this.startedCount++]!
-    this.world.log('begins', number, request.kind)
-    this.check(request.number === number, 'requests begin in their order:', number)
-    this.check(!this.isClosing, 'nothing begins after an answer that closes the connection:', number)
+    this.world.log('starts', number, request.kind)
+    this.check(request.number === number, 'requests start in order:', number)
+    this.check(!this.isClosing, 'no request starts after a response that closes the connection:', number)
     const previous = this.requests[this.startedCount - 2]?.response
-    this.check(previous?.writableEnded !== false, 'a request begins once the one before it is answered:', number)
+    this.check(previous?.writableEnded !== false, 'a request starts after the response to the previous one:', number)
     const { loopCount } = this.world.time
-    this.check(this.#lastTick !== loopCount, 'no connection has two turns in a round:', number)
+    this.check(this.#lastTick !== loopCount, 'at most one request of a connection starts per tick:', number)
     this.#lastTick = loopCount
     request.response = response
     request.isDuringDrain = this.serverState.isDraining
@@ -132,7 +138,10 @@ export abstract class ConnectionChecker {
 
   onResponse({ status, headers, body }: RawResponse): void {
     if (status === 100) {
-      this.check(this.requests[this.responseCount]?.kind === 'expect', 'only who expects it is told to go on')
+      this.check(
+        this.requests[this.responseCount]?.kind === 'expect',
+        '100 Continue is only sent to a client that expects it',
+      )
       this.sendRemainder?.()
       return
     }
@@ -140,16 +149,16 @@ export abstract class ConnectionChecker {
     const number = headers.get('x-number')
     const closesConnection = headers.get('connection') === 'close'
     const code = body.startsWith('{"error"') ? (JSON.parse(body) as { error: number }).error : status
-    this.world.log('answer', request?.number, code, closesConnection ? 'closes' : '')
-    this.check(request !== undefined, 'nothing is answered that was not asked:', code)
-    this.check(!this.isClosing, 'nothing follows an answer that closes the connection:', code)
+    this.world.log('response', request?.number, code, closesConnection ? 'closes' : '')
+    this.check(request !== undefined, 'no response is sent without a request:', code)
+    this.check(!this.isClosing, 'nothing follows a response that closes the connection:', code)
     if (request === undefined) return
     request.receivedCode = code
     if (number === undefined) this.receivedRejections++
-    else this.check(Number(number) === request.number, 'answers come in their order:', number, request.number)
+    else this.check(Number(number) === request.number, 'responses arrive in order:', number, request.number)
     this.check(
       this.#isExpected(request, code, number === undefined),
-      'each request gets its answer:',
+      'each request gets the expected response:',
       request.number,
       code,
     )
@@ -157,17 +166,26 @@ export abstract class ConnectionChecker {
     const laterRequests = this.requests.slice(this.responseCount)
     this.check(
       !closesConnection || laterRequests.every(({ response }) => !response),
-      'nothing runs after an answer that closes',
+      'no later request has run before a response that closes the connection',
     )
     this.check(
       closesConnection || !REQUEST_KINDS[request.kind]!.closesConnection,
-      'this answer closes:',
+      'this kind of response closes the connection:',
       request.number,
     )
-    const { isDuringDrain: isInDrain, isLast } = request
-    this.check(closesConnection || !(isInDrain && isLast), 'in a drain, answers close:', request.number)
+    const { isDuringDrain, isLast } = request
+    const mustClose = isDuringDrain === true && isLast === true
+    this.check(
+      closesConnection || !mustClose,
+      'during a drain, the last response closes the connection:',
+      request.number,
+    )
     const mayClose = code >= 400 || REQUEST_KINDS[request.kind]!.closesConnection === true || isLast !== false
-    this.check(!closesConnection || mayClose, 'a drain closes no connection before its last answer:', request.number)
+    this.check(
+      !closesConnection || mayClose,
+      'a drain does not close a connection before its last response:',
+      request.number,
+    )
     if (!closesConnection) this.sendRemainder?.()
   }
 

@@ -4,12 +4,12 @@ import type { Simulation } from '../simulation.ts'
 import type { SentRequest } from './connection-checker.ts'
 import type { Fault, Scenario } from './scenario.ts'
 
-/** How long a call of the store may take. */
+/** The `storeTimeoutMs` of the service under test. */
 export const STORE_TIMEOUT_MS = 200
 
 const LONG_NAME = 'x'.repeat(131_072)
 
-/** A store, and those who may ask it, that answer at once, late or not at all, and fail. */
+/** A store and token lookup that respond immediately, late or never, or fail. */
 export class FaultyStore implements Store {
   readonly storedIds = new Set<bigint>()
   hasBlocked = false
@@ -29,7 +29,12 @@ export class FaultyStore implements Store {
 
   create(_owner: string, { id, name }: NewPlant): Promise<boolean> | boolean {
     const { number } = this.#currentRequest()
-    this.#world.check(name === `plant ${number}`, 'the store is called in the context of its request:', name, number)
+    this.#world.check(
+      name === `plant ${number}`,
+      'the store is called in the async context of its request:',
+      name,
+      number,
+    )
     return this.#callWithFault('write', () => {
       this.storedIds.add(id)
       return true
@@ -42,7 +47,7 @@ export class FaultyStore implements Store {
 
   list(owner: string, { after = 0n, limit }: PageRequest): Promise<Page> | Page {
     const request = this.#currentRequest()
-    // The list has begun.
+    // After the first page, the response has begun, so an error can only truncate it.
     if (after > 0n) request.mayBeTruncated = true
     const isLong = owner === 'eve'
     return this.#callWithFault('list', () => {
@@ -54,18 +59,18 @@ export class FaultyStore implements Store {
     })
   }
 
-  /** Answers, and notes what the client must be answered if it is a failure. */
+  /** Runs an operation with the next fault, and records the error that the client has to get because of it. */
   #callWithFault<T>(operation: 'token' | 'write' | 'list', action: () => T): Promise<T> | T {
     const request = this.#currentRequest()
     this.#world.check(
       request.receivedCode === undefined,
-      'nothing is asked for a request that was answered:',
+      'the store is not called for a request that has its response:',
       request.number,
     )
     const fault = this.#nextFault()
     if (fault === undefined) return action()
     const { kind, ms, isDone } = fault
-    this.#world.log('fate of', request.number, operation, kind, ms)
+    this.#world.log('fault in', request.number, operation, kind, ms)
     if (kind === 'work') {
       this.hasBlocked = true
       this.#world.time.simulateWork(ms)

@@ -1,17 +1,16 @@
-/** A kind of request. */
 interface RequestKind {
   readonly line: string
-  /** Whose token it has: ada's plants are short, eve's are long. */
+  /** The owner: ada's plants are short, eve's are long. */
   readonly token?: string
   readonly fields?: string
   readonly body?: 'whole' | 'chunks' | 'broken'
-  /** The length that it says its body has. */
+  /** The Content-Length, if it differs from the length of the body. */
   readonly declaredLength?: number
-  /** The status or the error that it is answered, unless the store fails. */
+  /** The status or error code of the response, unless the store fails. */
   readonly expectedCode: number
-  /** Whether its answer closes the connection. */
+  /** Whether the response closes the connection. */
   readonly closesConnection?: true
-  /** Whether Node still waits for its end when it is refused. */
+  /** Whether Node still waits for the end of the request when it is rejected. */
   readonly isUnterminated?: true
 }
 
@@ -31,7 +30,7 @@ const KEEP_ALIVE_KINDS = {
   wrong: { line: POST, body: 'whole', token: 'none', expectedCode: 40101 },
 } satisfies Readonly<Record<string, RequestKind>>
 
-/** Behind these, nothing is carried out. */
+/** No request runs after one of these. */
 const CLOSING_KINDS = {
   close: { line: 'GET /plants', fields: `${HOST}Connection: close\r\n`, expectedCode: 200, closesConnection: true },
   noHost: { line: 'GET /plants', fields: '', expectedCode: 40000, closesConnection: true },
@@ -51,15 +50,15 @@ const CLOSING_KINDS = {
 export const [KEEP_ALIVE_NAMES, CLOSING_NAMES] = [Object.keys(KEEP_ALIVE_KINDS), Object.keys(CLOSING_KINDS)]
 export const REQUEST_KINDS: Readonly<Record<string, RequestKind>> = { ...KEEP_ALIVE_KINDS, ...CLOSING_KINDS }
 
-/** The bytes of a request; its body may be announced to be longer. */
+/** Returns the head and the body of a request. */
 export function encodeRequest(
-  { line, token = 'ada', fields = HOST, body, declaredLength: length }: RequestKind,
+  { line, token = 'ada', fields = HOST, body, declaredLength }: RequestKind,
   number: number,
 ): [string, string] {
   const text = `{"id":${number},"name":"plant ${number}"}`
   const [framing, content] = {
     none: ['', ''],
-    whole: [`Content-Length: ${length ?? text.length}\r\n`, text],
+    whole: [`Content-Length: ${declaredLength ?? text.length}\r\n`, text],
     chunks: ['Transfer-Encoding: chunked\r\n', `9\r\n${text.slice(0, 9)}\r\n${encodeChunk(text.slice(9))}0\r\n\r\n`],
     broken: ['Transfer-Encoding: chunked\r\n', 'five\r\n'],
   }[body ?? 'none'] as [string, string]

@@ -19,17 +19,18 @@ const LIMITS = {
   guardCooldownMs: 3000,
 }
 
-/** When the guard wakes, and how many requests of a connection then wait. */
-const MAX_WAITING = 100
-const MAX_WAITING_THROTTLED = 56
+/** The overload guard activates beyond this number of queued requests. */
+const MAX_QUEUED = 100
+/** While the guard is active, at most this number of requests are queued per connection. */
+const MAX_QUEUED_THROTTLED = 56
 
-/** How long a round may take. */
+/** Upper limit of the time that a tick can take. */
 const MAX_WORK_MS = 900
 
-/** The server of the program, and clients whose connections are in memory. */
+/** The HTTP server with the service, and clients on in-memory connections. */
 export const server: SimulatedSystem<Scenario> = { name: 'server', scenarios, mutants, play }
 
-/** The request in whose context the service works. */
+/** The request that the service is handling. */
 const requestContext = new AsyncLocalStorage<SentRequest>()
 
 async function play(scenario: Scenario, world: Simulation): Promise<void> {
@@ -45,14 +46,14 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   }
   let closedCount: number | undefined
   let isListening = true
-  /** How many connections a drain cuts, beside those that come late: they may end before. */
   let openAtTimeout = 0
+  /** Clients that connect after the drain timeout. They can disconnect before the drain destroys them. */
   let lateClients = 0
   const timedOutRequests = new Set<unknown>()
-  /** When the drain begins, and whom it waits for. */
   let drainStartedAt = Infinity
+  /** The clients that the drain waits for before it stops listening. */
   let awaitedClients: readonly Client[] = []
-  /** How long the process was stopped. */
+  /** Total time that the process was suspended. */
   let pausedMs = 0
 
   const plants = new FaultyStore(world, scenario.faults, () => requestContext.getStore()!)
@@ -75,7 +76,8 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     },
   )
   const { server } = http
-  // Node looks for late requests by the clock of the system, and knows idle connections by where they are in memory.
+  // Node's own checks for late requests use the system clock, and its list of idle connections depends on memory
+  // addresses.
   Object.assign(server, { headersTimeout: 0, requestTimeout: 0, closeIdleConnections })
   Object.assign(server, { _handle: { close: stopListening } })
   for (const event of ['request', 'checkContinue', 'checkExpectation']) {
@@ -98,28 +100,28 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     requests.set(number, findClient(request.socket).startRequest(number, response))
   }
 
-  /** Node announces a request. */
+  /** Called for each request that Node emits, before the server under test handles it. */
   function onRequestEvent(client: Client): void {
-    const mustWake = isOverloaded(getOpenClients().filter(({ wire }) => !wire.writableEnded))
-    world.check(!mustWake || serverState.isThrottled, 'the guard wakes while many requests wait')
+    const mustBeActive = isOverloaded(getOpenClients().filter(({ wire }) => !wire.writableEnded))
+    world.check(!mustBeActive || serverState.isThrottled, 'the guard is active while many requests are queued')
     client.onRequestEvent()
     world.check(
-      !client.isReadThrottled || client.queuedCount <= MAX_WAITING_THROTTLED,
-      'while the guard is awake, few requests wait',
+      !client.isReadThrottled || client.queuedCount <= MAX_QUEUED_THROTTLED,
+      'while the guard is active, few requests of a connection are queued',
     )
   }
 
   function onOverloadChange(isActive: boolean): void {
-    world.log('guard', isActive ? 'wakes' : 'sleeps')
-    world.check(serverState.isThrottled !== isActive, 'the guard tells of changes')
+    world.log('guard', isActive ? 'active' : 'inactive')
+    world.check(serverState.isThrottled !== isActive, 'the guard reports changes only')
     serverState.isThrottled = isActive
     const isBusy = isOverloaded(getOpenClients()) || plants.hasBlocked
-    world.check(!isActive || isBusy, 'the guard sleeps while few requests wait')
+    world.check(!isActive || isBusy, 'the guard does not activate while few requests are queued')
   }
 
-  /** Whether more requests wait than may. */
+  /** Whether enough requests are queued to activate the guard. */
   function isOverloaded(clients: readonly Client[]): boolean {
-    return clients.reduce((sum, { queuedCount: waiting }) => sum + waiting, 0) > MAX_WAITING
+    return clients.reduce((sum, { queuedCount }) => sum + queuedCount, 0) > MAX_QUEUED
   }
 
   function getToleranceMs(): number {
@@ -128,7 +130,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
 
   function recordReportedStatus(request: IncomingMessage, status: number): void {
     const sentRequest = findRequest(request)
-    world.check(sentRequest.reportedStatus === undefined, 'each answer is told of once:', sentRequest.number)
+    world.check(sentRequest.reportedStatus === undefined, 'each response is reported once:', sentRequest.number)
     sentRequest.reportedStatus = status
   }
 
@@ -142,7 +144,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     clients.push(client)
     if (serverState.isAborting) lateClients++
     const { wire } = client
-    // What `net` does.
+    // Like `net.Server`.
     const counted = server as unknown as { _connections: number; _emitCloseIfDrained(): void }
     counted._connections++
     wire.once('close', () => {
@@ -153,10 +155,10 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     wire.prependListener('data', ({ length }: Buffer) => client.onServerRead(length))
   }
 
-  /** The process is stopped for a while, and its clients go on. */
+  /** Suspends the process for a while. The clients continue. */
   function pauseProcess(ms: number, forMs: number): void {
     time.schedule(ms, () => {
-      world.log('stops for', forMs)
+      world.log('process suspended for', forMs)
       pausedMs += forMs
       plants.hasBlocked = true
       time.simulateWork(forMs)
@@ -170,11 +172,11 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   function checkTimeouts(): void {
     const { headersTimeoutMs, requestTimeoutMs } = LIMITS
     for (const client of getOpenClients()) {
-      const { current, openedAt, readBytes: read, wire } = client
-      const waitingSince = read === 0 ? openedAt : current?.firstByteReadAt
-      const subject = read === 0 ? client : current
+      const { current, openedAt, readBytes, wire } = client
+      const waitingSince = readBytes === 0 ? openedAt : current?.firstByteReadAt
+      const subject = readBytes === 0 ? client : current
       if (waitingSince === undefined || timedOutRequests.has(subject)) continue
-      const hasReadHeader = read > 0 && current!.headerEnd <= read
+      const hasReadHeader = readBytes > 0 && current!.headerEnd <= readBytes
       if (time.now - waitingSince <= (hasReadHeader ? requestTimeoutMs : headersTimeoutMs)) continue
       timedOutRequests.add(subject)
       world.log('late', current?.number)
@@ -197,11 +199,11 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     })
     void http.drain(scenario.isPortShared).then((count) => {
       world.log('drained', count)
-      world.check(getOpenClients().length === 0, 'after a drain no connection is open')
+      world.check(getOpenClients().length === 0, 'no connection is open after a drain')
       const isInTime = time.now <= drainStartedAt + scenario.drainTimeoutMs + getToleranceMs()
-      world.check(isInTime, 'a drain ends in its time')
+      world.check(isInTime, 'a drain ends by its timeout')
       const isCorrectCount = count >= openAtTimeout && count <= openAtTimeout + lateClients
-      world.check(isCorrectCount, 'a drain says how many connections it has cut:', count, openAtTimeout)
+      world.check(isCorrectCount, 'a drain reports how many connections it destroyed:', count, openAtTimeout)
       closedCount = count
     })
   }
@@ -212,27 +214,25 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     const { now } = time
     const quietMs = now - Math.max(drainStartedAt, ...awaitedClients.map(({ closedAt }) => closedAt))
     const isLate = now >= drainStartedAt + 0.8 * scenario.drainTimeoutMs
-    world.check(isLate || quietMs >= 50, 'a drain listens until no connection was open for a moment:', quietMs)
-    world.check(quietMs < 50 + getToleranceMs() || quietMs === -Infinity, 'a drain goes on after that:', quietMs)
+    world.check(isLate || quietMs >= 50, 'a drain listens until no connection has been open for 50 ms:', quietMs)
+    world.check(
+      quietMs < 50 + getToleranceMs() || quietMs === -Infinity,
+      'a drain then stops listening without delay:',
+      quietMs,
+    )
   }
 
-  function checkRequest({
-    number,
-    kind,
-    receivedCode: answer,
-    reportedStatus: told,
-    lastByteSentAt: wholeAt,
-  }: SentRequest): void {
-    const { storedIds: kept } = plants
-    const status = answer! > 999 ? Math.trunc(answer! / 100) : answer
-    world.check(told === undefined || answer === undefined || told === status, 'what is told is so:', number)
+  function checkRequest({ number, kind, receivedCode, reportedStatus, lastByteSentAt }: SentRequest): void {
+    const status = receivedCode! > 999 ? Math.trunc(receivedCode! / 100) : receivedCode
+    const isReportCorrect = reportedStatus === undefined || receivedCode === undefined || reportedStatus === status
+    world.check(isReportCorrect, 'the reported status is the one that was sent:', number)
     if (REQUEST_KINDS[kind]!.line !== 'POST /plants') return
-    const isKept = kept.has(BigInt(number))
-    const isUnknown = answer === 50301 || (answer === undefined && wholeAt !== undefined)
-    world.check(isUnknown || isKept === (answer === 200), 'what is acknowledged is kept, and no more:', number)
+    const isStored = plants.storedIds.has(BigInt(number))
+    const isUnknown = receivedCode === 50301 || (receivedCode === undefined && lastByteSentAt !== undefined)
+    world.check(isUnknown || isStored === (receivedCode === 200), 'exactly the acknowledged plants are stored:', number)
   }
 
-  /** Leaves nothing to the next simulation. */
+  /** Leaves no state for the next scenario. */
   async function cleanUp(): Promise<void> {
     for (const { wire } of getOpenClients()) wire.destroy()
     await time.advanceTo(time.now, () => false)
@@ -248,18 +248,18 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   if (drainMs === undefined) {
     do await world.advance(400)
     while (getOpenClients().length > 0 && time.now < startedAt + 20_000)
-    world.check(getOpenClients().length === 0, 'each connection is closed in the end')
+    world.check(getOpenClients().length === 0, 'every connection closes eventually')
   } else await world.advance(drainMs)
   startDrain()
-  // The longest of the timers is the guard's, and the process may be stopped twice.
+  // The guard's timer is the longest, and the process can be suspended twice.
   await world.advance(scenario.drainTimeoutMs + LIMITS.guardCooldownMs + 3 * MAX_WORK_MS)
   world.check(closedCount !== undefined, 'a drain ends')
-  world.check(time.pendingTimerCount === 0, 'no timer is left in the end:', time.pendingTimerCount)
-  world.check(!serverState.isThrottled && !http.isThrottled(), 'the guard sleeps in the end')
+  world.check(time.pendingTimerCount === 0, 'no timer is left at the end:', time.pendingTimerCount)
+  world.check(!serverState.isThrottled && !http.isThrottled(), 'the guard is inactive at the end')
   for (const client of clients) {
     world.check(
       client.receivedRejections === client.reportedRejections || client.mayHaveMissedData,
-      'each refusal is told of',
+      'each rejection is reported',
     )
     for (const request of client.requests) checkRequest(request)
   }

@@ -3,42 +3,42 @@ import type { Simulation } from '../simulation.ts'
 import type { Timer } from '../virtual-time.ts'
 import type { Client } from './client.ts'
 
-/** The client's end of a connection. */
+/** What the socket needs from the client's end of the connection. */
 type ConnectionReceiver = Pick<Client, 'getNextReadTime' | 'receive' | 'receiveEnd' | 'onClose'>
 
-/** The server's end of a connection, with what a socket of Node and the kernel do for it. */
+/** The server's end of a connection. Simulates Node's socket and the kernel. */
 export class SimulatedSocket extends Duplex {
   bytesRead = 0
   timeout = 0
-  /** When it last took in or handed on anything. */
+  /** When data was last received or sent. */
   lastActiveAt: number
   readonly #world: Simulation
   readonly #receiver: ConnectionReceiver
   #timer: Timer | undefined
-  /** What has arrived and was not read; null is the end. */
+  /** Received but unread data; null is the end. */
   #incoming: (Buffer | null)[] = []
   #isReadRequested = false
   #isDeliveryScheduled = false
-  /** Whether the server is given what has just come. */
+  /** Whether a chunk is being passed to the server right now. */
   isDelivering = false
   #state: 'open' | 'left' | 'reset' = 'open'
   #pendingWrite: { readonly bytes: Buffer; readonly done: (error?: Error) => void } | undefined
 
   constructor(world: Simulation, client: ConnectionReceiver) {
-    // The same in all versions of Node.
+    // Fixed, because the default differs between Node versions.
     super({ highWaterMark: 16_384 })
     this.#world = world
     this.#receiver = client
     this.lastActiveAt = world.time.now
   }
 
-  /** Takes what the client sends; null is the end of its side. */
+  /** Receives data from the client; null ends the client's side. */
   pushIncoming(bytes: Buffer | null): void {
     this.#incoming.push(bytes)
     this.#scheduleDelivery()
   }
 
-  /** The client closes its end: what is written then brings a reset. */
+  /** Simulates that the client closes its end, so that the next write results in a reset. */
   leave(): void {
     this.pushIncoming(null)
     if (this.#state === 'open') this.#state = 'left'
@@ -49,7 +49,7 @@ export class SimulatedSocket extends Duplex {
     this.#scheduleDelivery()
   }
 
-  /** One read in each round of the event loop. */
+  /** Schedules a read. There is at most one per event-loop tick. */
   #scheduleDelivery(): void {
     if (this.#isDeliveryScheduled || !this.#isReadRequested || (this.#incoming.length === 0 && this.#state !== 'reset'))
       return

@@ -8,52 +8,53 @@ import type { Fault, Scenario } from './scenario.ts'
 const PATH = '/nowhere/plants.db'
 
 interface Transaction {
-  /** The plants as they will be. */
+  /** The plants after the transaction. */
   readonly plants: Set<string>
   readonly changed: Call[]
   hasWritten: boolean
-  /** The calls whose writes were run, in their order. */
+  /** The calls whose writes were executed, in order. */
   readonly executedCalls: Call[]
 }
 
-/** A database that a process has open, as far as the store uses it. */
+/** A process's connection to the database. Supports what the store uses. */
 export class Handle implements SqliteHandle {
   readonly #world: Simulation
   readonly #file: SimulatedFile
-  readonly #nextFate: () => Fault | undefined
+  readonly #nextFault: () => Fault | undefined
   readonly #maxBatch: number
   readonly #crash: () => void
   readonly #driver: Scenario['driver']
   #transaction: Transaction | undefined
   /** Whether a commit has failed, and none has succeeded since. */
   #hasFailedCommit = false
-  /** The call whose write was committed last. */
+  /** The number of the call whose write was committed last. */
   #lastCommitted = 0
   isCrashed = false
-  /** How often it has committed, and when it last wrote, and failed to. */
   commitCount = 0
+  /** When a write was last committed. */
   lastWriteAt = -Infinity
+  /** When an operation last failed. */
   lastFailureAt = -Infinity
-  /** The time that operations have taken. */
+  /** Total delay of slow operations. */
   totalSlowMs = 0
 
   constructor(
     world: Simulation,
     file: SimulatedFile,
-    nextFate: () => Fault | undefined,
+    nextFault: () => Fault | undefined,
     { maxBatch, driver }: Scenario,
     crash: () => void,
   ) {
     this.#world = world
     this.#file = file
-    this.#nextFate = nextFate
+    this.#nextFault = nextFault
     this.#maxBatch = maxBatch
     this.#driver = driver
     this.#crash = crash
   }
 
   close(): void {
-    this.#world.check(false, 'no database is closed that others have opened')
+    this.#world.check(false, 'the store does not close a database that it has not opened')
   }
 
   exec(sql: string): void {
@@ -68,8 +69,8 @@ export class Handle implements SqliteHandle {
       run: (...values: SqliteValue[]) => ({ changes: execute(...values) }),
       all: (...values: SqliteValue[]) => (isListQuery ? this.#read(values) : this.#query(sql)),
       iterate: (...values: SqliteValue[]) => {
-        // In node:sqlite, the statement would throw the same error once more.
-        this.#world.check(!hasFailed, 'a statement whose iteration has failed is not used again')
+        // In node:sqlite, the statement would throw the same error again.
+        this.#world.check(!hasFailed, 'a statement whose iteration has failed is not reused')
         try {
           return isListQuery ? this.#read(values) : this.#query(sql)
         } catch (error) {
@@ -107,14 +108,14 @@ export class Handle implements SqliteHandle {
     }
   }
 
-  /** Lets something befall an operation. */
+  /** Injects the next fault into an operation. */
   #injectFault(operation: string, mayBeBusy: boolean): Fault | undefined {
     if (this.isCrashed) throw createSqliteError('misuse')
-    const fault = this.#nextFate()
+    const fault = this.#nextFault()
     if (fault === undefined) return undefined
     this.#world.log(operation, fault)
     if (fault.kind !== 'slow') return fault.kind === 'busy' && !mayBeBusy ? undefined : fault
-    // The event loop waits for it, too.
+    // A slow operation blocks the event loop.
     this.#world.time.now += fault.ms
     this.totalSlowMs += fault.ms
     return undefined
@@ -145,19 +146,16 @@ export class Handle implements SqliteHandle {
     const fault = this.#injectFault('COMMIT', true)
     const transaction = this.#transaction
     if (transaction === undefined) throw createSqliteError('misuse')
-    const { changed, hasWritten, executedCalls: run } = transaction
-    const isPrematureWrite = this.#hasFailedCommit && run.length > 0
-    this.#world.check(
-      !isPrematureWrite,
-      'no plant is written after a commit has failed, before one without a plant has not',
-    )
+    const { changed, hasWritten, executedCalls } = transaction
+    const isPrematureWrite = this.#hasFailedCommit && executedCalls.length > 0
+    this.#world.check(!isPrematureWrite, 'after a failed commit, no plant is written before a probe has been committed')
     if (fault !== undefined) {
-      const { kind, leftover: leaves } = fault
+      const { kind, leftover } = fault
       if (kind !== 'busy' && kind !== 'corrupt') {
-        if (leaves === 'all') this.#file.commit(changed, hasWritten)
-        if (leaves === 'log') this.#file.setLogRemainder(changed)
-        if (leaves === 'all') this.#transaction = undefined
-        for (const call of run) call.isAmbiguous = true
+        if (leftover === 'all') this.#file.commit(changed, hasWritten)
+        if (leftover === 'log') this.#file.setLogRemainder(changed)
+        if (leftover === 'all') this.#transaction = undefined
+        for (const call of executedCalls) call.isAmbiguous = true
         this.#hasFailedCommit = true
       }
       this.#throwFault(fault)
@@ -165,7 +163,7 @@ export class Handle implements SqliteHandle {
     this.#transaction = undefined
     this.#file.commit(changed, hasWritten)
     this.commitCount++
-    this.#lastCommitted = run.at(-1)?.number ?? this.#lastCommitted
+    this.#lastCommitted = executedCalls.at(-1)?.number ?? this.#lastCommitted
     if (hasWritten) this.#hasFailedCommit = false
     if (hasWritten) this.lastWriteAt = this.#world.time.now
     return 0
@@ -180,17 +178,17 @@ export class Handle implements SqliteHandle {
     return 0
   }
 
-  /** Creates a plant, or deletes it if it gets no name. */
+  /** Creates a plant, or deletes it if `name` is undefined. */
   #write(owner: SqliteValue | undefined, id: SqliteValue | undefined, name: string | undefined): number {
-    const transaction = this.#requireTransaction('a write')
+    const transaction = this.#requireTransaction('write')
     const key = getPlantKey(owner as string, id as bigint)
     const call = [...this.#file.truth.pendingWrites].find((write) => write.key === key && write.name === name)
-    this.#world.check(call !== undefined, 'nothing is written for a call that has ended:', key)
+    this.#world.check(call !== undefined, 'nothing is written for a settled call:', key)
     if (call === undefined) return 0
     const previousNumber = transaction.executedCalls.at(-1)?.number ?? this.#lastCommitted
-    this.#world.check(call.number > previousNumber, 'writes are done in their order:', call.number)
+    this.#world.check(call.number > previousNumber, 'writes are executed in order:', call.number)
     transaction.executedCalls.push(call)
-    this.#world.check(transaction.executedCalls.length <= this.#maxBatch, 'no transaction has too many writes')
+    this.#world.check(transaction.executedCalls.length <= this.#maxBatch, 'a transaction has at most maxBatch writes')
     if (name?.startsWith(INVALID_PREFIX) === true) throw createSqliteError('bad')
     if (transaction.plants.has(key) === (name !== undefined)) return 0
     if (name !== undefined) this.#allocate()
@@ -201,9 +199,9 @@ export class Handle implements SqliteHandle {
     return 1
   }
 
-  /** Writes what is no plant of anybody. */
+  /** Executes a probe, which doesn't write a plant. */
   #probe(allocates: boolean): number {
-    const transaction = this.#requireTransaction('a look')
+    const transaction = this.#requireTransaction('probe')
     if (allocates) this.#allocate()
     transaction.hasWritten ||= allocates
     return 0
@@ -224,7 +222,7 @@ export class Handle implements SqliteHandle {
 
   #read(values: SqliteValue[]): unknown[] {
     const isLate = this.#world.time.now - this.#file.missingSince > 100
-    this.#world.check(!isLate, 'nothing is read of a file that was moved')
+    this.#world.check(!isLate, 'nothing is read from a moved file')
     const fault = this.#injectFault('SELECT', true)
     if (fault?.kind === 'end') this.#crash()
     if (fault !== undefined) throw createSqliteError(fault.kind as 'io')

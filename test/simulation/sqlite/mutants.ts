@@ -3,55 +3,55 @@ import type { MutantsByFile } from '../mutants.ts'
 export const mutants: MutantsByFile = {
   'src/stores/sqlite/connection.ts': [
     ['a transaction that has failed is not rolled back', 'this.#rollback.run()', ''],
-    ['a failure takes the place of one of a commit', ' && !(this.writeError instanceof StoreUnavailableError)', ''],
-    ['a file that was moved is written to', 'this.#fileWatcher?.check()\n', ''],
-    ['a file that was moved is read', 'this.#fileWatcher?.checkBeforeRead()\n', ''],
+    ['another failure replaces the failure of a commit', ' && !(this.writeError instanceof StoreUnavailableError)', ''],
+    ['a moved file is written to', 'this.#fileWatcher?.check()\n', ''],
+    ['a moved file is read', 'this.#fileWatcher?.checkBeforeRead()\n', ''],
     [
-      'a list waits for a lock for ever',
+      'a list waits for a lock without a time limit',
       'if (!isBusy(error) || performance.now() >= deadline) throw this.toStoreError(error)',
       'if (!isBusy(error)) throw this.toStoreError(error)',
     ],
-    ['the statement of a failed list is used again', 'this.#failedReadCount++', ''],
+    ['the statement of a failed list is reused', 'this.#failedReadCount++', ''],
     [
       'a list ends at an error on Deno',
       'this.#iteratorsThrow ? statement.iterate(...values) : statement.all(...values)',
       'statement.iterate(...values)',
     ],
     [
-      'a start fails while the file is locked',
+      'startup fails while the file is locked',
       '!isBusy((error as Error).cause) || waitedMs >= options.busyTimeoutMs',
       'true',
     ],
   ],
   'src/stores/sqlite/errors.ts': [
-    ['a commit that has failed is taken to have done nothing', 'isOutcomeUnknown: true', 'isOutcomeUnknown: false'],
+    ['a failed commit counts as not applied', 'isOutcomeUnknown: true', 'isOutcomeUnknown: false'],
   ],
   'src/stores/sqlite/write-queue.ts': [
     [
-      'a group is halved although its commit may be done',
+      'a batch is split although its commit may have been applied',
       'const isOutcomeKnown = !(error instanceof StoreUnavailableError)',
       'const isOutcomeKnown = true',
     ],
     [
-      'a plant is written after a commit has failed before a commit without one',
+      'after a failed commit, a plant is written without a successful probe',
       'if (this.#connection.writeError instanceof StoreUnavailableError) this.#probeWrite()',
       '',
     ],
-    ['a write that has waited too long stays in the queue', 'expiresAt > now)', 'expiresAt > now - 1000)'],
+    ['an expired write stays in the queue', 'expiresAt > now)', 'expiresAt > now - 1000)'],
     [
-      'the writes that a failed one was grouped with fail too',
+      'a failed write fails its whole batch',
       'if (isOutcomeKnown && batch.length > 1) {',
       'if (isOutcomeKnown && batch.length > 1_000) {',
     ],
     [
-      'a ping commits nothing after a failure',
+      'a ping does not commit after a failure',
       'if (this.#connection.writeError !== undefined) return this.#probeWrite()',
       '',
     ],
   ],
   'src/stores/sqlite/file-watcher.ts': [
     [
-      'a file that was moved and is back is not used again',
+      'a file that was moved away and back is not used again',
       'const isMissing = currentStats.some(',
       'const isMissing = this.#isMissing || currentStats.some(',
     ],

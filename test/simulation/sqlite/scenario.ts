@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { LIST_FIELDS, WRITE_FIELDS } from '../clients.ts'
 import { faultSequences } from '../simulation.ts'
 
-/** What befalls an operation of SQLite: BEGIN, a statement, COMMIT or ROLLBACK. */
+/** A fault of an SQLite operation: BEGIN, a statement, COMMIT or ROLLBACK. */
 const fault = fc.record({
   kind: fc.constantFrom('slow', 'busy', 'io', 'full', 'memory', 'corrupt', 'end'),
   ms: fc.oneof(fc.nat(20), fc.nat(1200)),
-  /** What a commit that fails leaves: nothing, all, or what only the next process finds in the log. */
+  /** What a failed commit leaves: nothing, all changes, or changes in the WAL that only the next process applies. */
   leftover: fc.constantFrom('nothing', 'all', 'log'),
   /** Whether SQLite itself has rolled the transaction back. */
   rollsBack: fc.boolean(),
@@ -27,7 +27,7 @@ const event = fc.oneof(
   { arbitrary: fc.record(LIST_FIELDS), weight: 3 },
   { arbitrary: fc.record({ kind: fc.constant('ping' as const) }), weight: 4 },
   {
-    // The last is a second process, which writes.
+    // `other` is a write by a second process.
     arbitrary: fc.record({
       kind: fc.constantFrom('lock', 'lockAll', 'away', 'full', 'end', 'other'),
       ms: fc.oneof(fc.nat(200), fc.nat(3000)),
@@ -38,12 +38,12 @@ const event = fc.oneof(
 )
 export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
 
-// Without a bias, which would make small what is to meet by chance.
+// fast-check's bias towards small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     busyTimeoutMs: fc.constantFrom(0, 100, 1500),
     maxBatch: fc.integer({ min: 1, max: 6 }),
-    /** Iterators of Deno end when a query fails, as if there were no more rows. */
+    /** On Deno, an iterator ends when its query fails, as if there were no more rows. */
     driver: fc.constantFrom('node', 'node', 'deno'),
     events: fc.array(fc.tuple(pause, event), { maxLength: 40, size: 'max' }),
     faults: faultSequences(fault, 12, 4, 12),

@@ -3,27 +3,28 @@ import { encodeFields } from '../../../src/plants/plant.ts'
 import type { Simulation } from '../simulation.ts'
 import { listPlantsAfter, type Call, type ReferenceModel } from '../reference-model.ts'
 
-/** How SQLite names what went wrong (sqlite.org/rescode.html). */
+/** SQLite's result codes (sqlite.org/rescode.html). */
 const ERROR_CODES = { busy: 5, memory: 7, io: 1034, corrupt: 11, full: 13, bad: 19, misuse: 1 }
 
 export function createSqliteError(code: keyof typeof ERROR_CODES): Error {
   return Object.assign(new Error(`SQLite: ${code}`), { errcode: ERROR_CODES[code] })
 }
 
-/** A file of plants, its log, and what other processes do to them. */
+/** A database file with its WAL, which other processes can lock, change and move. */
 export class SimulatedFile {
   readonly truth: ReferenceModel
   readonly #world: Simulation
   hasTable = false
   isFull = false
-  /** Until when another process has the file locked, for writes or for reads too. */
+  /** Until when another process locks the file for writes. */
   writeLockedUntil = -Infinity
+  /** Until when another process locks the file for reads and writes. */
   readLockedUntil = -Infinity
-  /** The files that are not at their place, and since when: 0 for the file, 1 for its log, 2 for its shared memory. */
+  /** The file that was moved away: 0 for the database, 1 for its WAL, 2 for its shared memory. */
   missingFile: number | undefined
   missingSince = Infinity
   #moveCount = 0
-  /** What a commit that failed has left in the log: another process that opens the file takes it for committed. */
+  /** Changes that a failed commit left in the WAL. The next process that opens the file applies them. */
   #logRemainder: readonly Call[] = []
 
   constructor(world: Simulation, truth: ReferenceModel) {
@@ -39,10 +40,10 @@ export class SimulatedFile {
     return this.#world.time.now < this.readLockedUntil
   }
 
-  /** Writes what a transaction has changed, over what an earlier one has left. */
+  /** Commits the changes of a transaction, and overwrites the remainder in the WAL. */
   commit(changed: readonly Call[], hasWritten: boolean): void {
     if (hasWritten) this.#logRemainder = []
-    this.#world.check(!hasWritten || this.missingFile === undefined, 'nothing is written to a file that was moved')
+    this.#world.check(!hasWritten || this.missingFile === undefined, 'nothing is written to a moved file')
     for (const call of changed) this.truth.applyWrite(call)
   }
 
@@ -50,13 +51,13 @@ export class SimulatedFile {
     this.#logRemainder = changed
   }
 
-  /** A process opens the file after the one before has ended. */
+  /** Called when a process opens the file after the previous one has exited. */
   recover(): void {
     for (const call of this.#logRemainder) this.truth.applyWrite(call)
     this.#logRemainder = []
   }
 
-  /** The plants that a process reads: their ids, and the rest of their texts, as the store's query makes them. */
+  /** Returns the rows of the store's list query: the id and the encoded fields of each plant. */
   read(owner: string, after: bigint | undefined, limit: number): [bigint, string][] {
     const rows = listPlantsAfter(this.truth.plants, owner, after).slice(0, limit)
     return rows.map(([id, name]) => [id, encodeFields({ id, name })])
@@ -74,7 +75,7 @@ export class SimulatedFile {
     this.missingSince = Infinity
   }
 
-  /** What the file system says of the file, or of those beside it; undefined for a rollback journal. */
+  /** Simulates `statSync()` for the database, its WAL and its shared memory. Other files are missing. */
   stat(path: string): Partial<BigIntStats> | undefined {
     const fileIndex = ['', '-wal', '-shm'].findIndex((suffix) => path.endsWith(`.db${suffix}`))
     if (fileIndex === -1) return undefined

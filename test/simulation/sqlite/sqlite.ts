@@ -11,24 +11,24 @@ import { scenarios, type Event, type Fault, type Scenario } from './scenario.ts'
 
 const statSyncStub = new Stub<(path: string) => unknown>(fs, 'statSync')
 
-/** A program that keeps plants in a file of SQLite, and a second one that writes there, too. */
+/** A server with an SQLite store, and a second process that writes to the same file. */
 export const sqlite: SimulatedSystem<Scenario> = { name: 'sqlite', scenarios, mutants, play }
 
-/** How long a call may take beyond the time that it waits for locks and that the disk takes. */
+/** How much longer a call can take than its wait for locks plus the delays of the disk. */
 const TOLERANCE_MS = 50
 
 async function play(scenario: Scenario, world: Simulation): Promise<void> {
-  const { busyTimeoutMs, maxBatch, events, faults: fates } = scenario
+  const { busyTimeoutMs, maxBatch, events, faults } = scenario
   const { time } = world
   const model = new ReferenceModel(world)
   const clients = new Clients(world, model)
   const file = new SimulatedFile(world, model)
   world.addCleanup(statSyncStub.use((path) => file.stat(path)))
-  const takeFault = world.createFaultSource(fates)
+  const nextInjectedFault = world.createFaultSource(faults)
   let handle: Handle
-  /** There is none while the program is not running. */
+  /** Undefined while the server isn't running. */
   let store = undefined as ReturnType<typeof sqliteStore> | undefined
-  /** How long the disk had taken for all operations when each call began. */
+  /** `totalSlowMs` at the start of each call. */
   const slowMsAtStart = new Map<Call, number>()
   let totalSlowMs = 0
   let faultyUntil = -Infinity
@@ -39,45 +39,45 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     },
     onCallStart: (call) => slowMsAtStart.set(call, totalSlowMs),
     onCallEnd(call, error) {
-      const { outcome, startedAt, number, isAmbiguous: isUnsure } = call
+      const { outcome, startedAt, number, isAmbiguous } = call
       const tookMs = time.now - startedAt
       const hasWaited = tookMs >= busyTimeoutMs || !String(error).endsWith('busy')
-      world.check(hasWaited, 'each call waits for a lock as long as it may:', number)
+      world.check(hasWaited, 'a call waits for a lock until its timeout:', number)
       const maxMs = busyTimeoutMs + totalSlowMs - slowMsAtStart.get(call)! + TOLERANCE_MS
-      world.check(tookMs <= maxMs, 'each call ends in its time:', number)
-      const isKnownUnapplied = outcome === 'unknown' && isUnsure !== true
-      world.check(!isKnownUnapplied, 'what was surely not done is not unknown:', number)
+      world.check(tookMs <= maxMs, 'a call settles in time:', number)
+      const isKnownUnapplied = outcome === 'unknown' && isAmbiguous !== true
+      world.check(!isKnownUnapplied, 'a write that was certainly not applied is not reported as unknown:', number)
     },
     isExpectedError: (error) => String(error).endsWith('corrupt'),
   }
 
   function nextFault(): Fault | undefined {
-    const fault = takeFault()
+    const fault = nextInjectedFault()
     if (fault !== undefined) recordFault(fault.ms)
     if (fault?.kind === 'slow') totalSlowMs += fault.ms
     return fault
   }
 
-  /** The program starts, and tries again while it cannot. */
+  /** Starts the server. Retries if startup fails. */
   function start(): void {
     const newHandle = new Handle(world, file, nextFault, scenario, () => crash(newHandle))
     handle = newHandle
     file.recover()
     const startedAt = time.now
     try {
-      if (file.missingFile !== undefined) throw new Error('there is no file of plants')
+      if (file.missingFile !== undefined) throw new Error('the database file is missing')
       store = sqliteStore(handle, { busyTimeoutMs, maxBatch })
     } catch (error) {
       const waitedMs = time.now - startedAt
       const hasWaited = waitedMs >= busyTimeoutMs || !String(error).endsWith('busy')
-      world.check(hasWaited, 'a start waits for a lock as long as it may:', waitedMs)
-      world.log('the start fails:', error)
+      world.check(hasWaited, 'startup waits for a lock until its timeout:', waitedMs)
+      world.log('startup failed:', error)
       handle.isCrashed = true
       time.schedule(100, start)
     }
   }
 
-  /** The program ends, in the middle of whatever it does. Its clients do not know what became of their calls. */
+  /** Kills the server at any point. The outcome of pending writes is unknown to its clients. */
   function crash(crashedHandle: Handle): void {
     crashedHandle.isCrashed = true
     if (store === undefined) return
@@ -119,20 +119,20 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
 
   function ping(): void {
     const pingedHandle = handle
-    const { commitCount: commits } = pingedHandle
+    const { commitCount } = pingedHandle
     const startedAt = time.now
     const wasHealthy = faultyUntil < startedAt - 1100
     Promise.resolve(store!.ping()).then(
       () => {
         world.log('ping: ready')
-        world.check(pingedHandle.commitCount > commits, 'a store is ready only if it can commit')
+        world.check(pingedHandle.commitCount > commitCount, 'a store is ready only if it can commit')
         const hasWritten = pingedHandle.lastWriteAt >= pingedHandle.lastFailureAt
-        world.check(hasWritten, 'a store is ready after a failure only if it has written since')
+        world.check(hasWritten, 'after a failure, a store is ready only if it has written successfully since')
       },
       (error: unknown) => {
         world.log('ping: not ready', error)
         const isHealthy = wasHealthy && faultyUntil < startedAt
-        world.check(!isHealthy, 'a store is ready while all is well')
+        world.check(!isHealthy, 'a store is ready while there are no faults')
       },
     )
   }
@@ -140,15 +140,15 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   start()
   await world.playEvents(events, handleEvent)
   await world.advance(20_000)
-  world.check(clients.pendingCalls.size === 0, 'each call ends')
-  world.check(store !== undefined, 'the program starts again')
-  // After all troubles it serves, and what is there is what was acknowledged.
+  world.check(clients.pendingCalls.size === 0, 'every call settles')
+  world.check(store !== undefined, 'the server starts again')
+  // After all faults, the store works, and its plants are those that were acknowledged.
   ping()
   const created = clients.createUniquePlant(program)
   await world.advance(1000)
-  world.check(created.outcome === 'true', 'the store serves again after all troubles:', created.outcome)
+  world.check(created.outcome === 'true', 'the store creates plants again after all faults:', created.outcome)
   for (const owner of OWNERS) clients.list(program, owner, 100)
   void store!.close()
   await world.advance(1000)
-  world.check(time.pendingTimerCount === 0, 'no timer is left in the end')
+  world.check(time.pendingTimerCount === 0, 'no timer is left at the end')
 }

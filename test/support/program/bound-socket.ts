@@ -1,20 +1,20 @@
 import net from 'node:net'
 import type { LaunchOptions } from './program.ts'
 
-/** A socket that is bound, and on which this process does not accept connections. */
+/** A bound socket on which this process doesn't accept connections. */
 interface BoundSocket {
   close(): void
 }
 
-/** Binds a socket: to a port of 127.0.0.1, or to the path of a Unix socket. */
+/** Binds a socket to a port of 127.0.0.1, or to the path of a Unix socket. */
 export function bindSocket(portOrPath: number | string): BoundSocket {
-  // What `listen` begins with. The rest of it would accept connections here.
+  // `listen()` starts with this internal function, but would then accept connections in this process.
   type CreateHandle = (at: string, port: number, family: 4 | -1) => BoundSocket
   const { _createServerHandle: createHandle } = net as unknown as { readonly _createServerHandle: CreateHandle }
   return typeof portOrPath === 'number' ? createHandle('127.0.0.1', portOrPath, 4) : createHandle(portOrPath, -1, -1)
 }
 
-/** Hands sockets to a program as systemd does, by name. */
+/** Returns launch options that pass named sockets to a program, as systemd does. */
 export function createSocketActivation(sockets: Readonly<Record<string, BoundSocket>>): LaunchOptions {
   const names = Object.keys(sockets)
   return {

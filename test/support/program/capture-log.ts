@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 
 export type LogEvents = readonly Readonly<Record<string, unknown>>[]
 
-/** Captures the log lines of the test's own process, without their time and level, which every line has. */
+/** Captures the log lines of this process. Checks and removes the time and level of each line. */
 export function captureLog(t: TestContext): LogEvents {
   const events: Record<string, unknown>[] = []
   t.mock.method(process.stderr, 'write', (line: string) => {
@@ -16,7 +16,7 @@ export function captureLog(t: TestContext): LogEvents {
   return events
 }
 
-/** A member of each event. */
+/** Returns the value of one field of each event. */
 export function getValues(events: LogEvents, name: string): unknown[] {
   return events.map((event) => event[name])
 }

@@ -5,20 +5,20 @@ import { TOKEN } from './program.ts'
 
 const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
 
-// A store that keeps plants has those of earlier runs.
+// Starts with the time, because a persistent store still has the plants of earlier runs.
 let lastId = BigInt(Date.now()) * 1_000_000n
 
 /**
- * Clients that create plants without a pause, each slow to send its body. Every other one opens a connection for each
- * request; the rest keep theirs for as long as they may, and then open another.
+ * Clients that create plants in a loop and send each body slowly. Every second client opens a connection for each
+ * request. The others use keep-alive.
  */
 export class DrainLoad {
   succeeded = 0
-  /** How many connections have come about, of which the system may have reset some before they were accepted. */
+  /** The number of established connections, including those that the kernel reset before the server accepted them. */
   connectionCount = 0
-  /** What befell the requests that were not answered 200: the response or the error. */
+  /** The status or error of each request that didn't get 200. */
   readonly failures: string[] = []
-  /** Settles once every client has ended: it was refused a connection, or told to stop. */
+  /** Resolves once every client has stopped: after a refused connection, or after `stop()`. */
   readonly finished: Promise<unknown>
   #isStopped = false
   readonly #port: number
@@ -27,17 +27,17 @@ export class DrainLoad {
   readonly #waiters = new Map<number, () => void>()
 
   /**
-   * @param slowestMs how long a client takes to send a body, at most
-   * @param endsIfRefused whether a client ends when it is refused a connection; otherwise that is a failure
+   * @param slowestMs the maximum time that a client takes to send a body, in milliseconds
+   * @param stopsIfRefused whether a client stops when a connection is refused, instead of recording a failure
    */
-  constructor(port: number, clients: number, { slowestMs = 300, endsIfRefused: stopsIfRefused = true } = {}) {
+  constructor(port: number, clients: number, { slowestMs = 300, stopsIfRefused = true } = {}) {
     this.#port = port
     this.#slowestMs = slowestMs
     this.#stopsIfRefused = stopsIfRefused
     this.finished = Promise.all(Array.from({ length: clients }, (_, client) => this.#runClient(client % 2 === 0)))
   }
 
-  /** Settles once so many requests more have been answered, or the clients have ended. */
+  /** Waits for this many further requests to succeed, or for all clients to stop. */
   async waitForProgress(requests: number): Promise<void> {
     const reached = new Promise<void>((resolve) => this.#waiters.set(this.succeeded + requests, resolve))
     await Promise.race([reached, this.finished])
@@ -56,7 +56,7 @@ export class DrainLoad {
         if (status === 200) this.#waiters.get(++this.succeeded)?.()
         else this.failures.push(`status ${status}`)
       } catch (error) {
-        // A reset is a refusal too as long as the client has not connected: it has sent nothing.
+        // A reset before the connection is established counts as a refused connection: nothing has been sent.
         if (this.#stopsIfRefused && (error as NodeJS.ErrnoException).syscall === 'connect') break
         this.failures.push(String(error))
       }

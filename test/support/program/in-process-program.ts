@@ -7,13 +7,13 @@ import { RawConnection } from '../wire/raw-connection.ts'
 import { getPort, serve } from '../wire/service.ts'
 import { parseResponses, type RawResponse } from '../wire/parse-responses.ts'
 
-/** The tokens of ada; the second one may only list. */
+/** Tokens of the owner ada. READER_TOKEN is read-only. */
 export const WRITER_TOKEN = 'writer'
 export const READER_TOKEN = 'reader'
 
 type Environment = Readonly<Record<string, string>>
 
-/** Starts the server of the program in this process, and gives its port. It ends with the test. */
+/** Starts the standalone server in this process and returns its port. It is closed after the test. */
 export async function serveProgram(
   t: TestContext,
   environment: Environment,
@@ -22,7 +22,7 @@ export async function serveProgram(
   return getPort(await serve(t, createInProcessProgram(environment, store).http.server))
 }
 
-/** As {@link serveProgram}, with the admin port too. */
+/** Like {@link serveProgram}, with an admin port. */
 export async function serveWithAdmin(
   t: TestContext,
   environment: Environment = {},
@@ -39,7 +39,7 @@ function createInProcessProgram(environment: Environment, store: Store) {
   return createProgram(settings, { store, scheme: 'memory', authenticate, isDraining: () => false })
 }
 
-/** Sends bytes on a connection of their own, and gives the last of the answers. */
+/** Sends raw bytes on a new connection and returns the last response. */
 export async function sendRawRequest(port: number, request: string): Promise<RawResponse> {
   const connection = await RawConnection.open(port, true)
   connection.send(request)

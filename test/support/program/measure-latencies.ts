@@ -5,38 +5,37 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import { TOKEN } from './program.ts'
 
-/** What a client met that means well, in milliseconds. */
+/** Response times of a well-behaved client, in milliseconds. */
 export interface Latencies {
-  /** The time until its first response had come, on a new connection. */
+  /** The time of the first request, including the connection setup. */
   readonly firstMs: number
-  /** The median and the 99th percentile of the times of the others. */
+  /** The median of the other requests, which `p99` and `max` describe too. */
   readonly p50: number
   readonly p99: number
   readonly max: number
 }
 
-/** What a client asks. */
 export interface RequestOptions {
-  /** By default a list of ten. */
+  /** Default: a list of ten plants. */
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** The name of the plant that it creates instead. */
+  /** If set, each request creates a plant with this name instead. */
   readonly plantName?: string
-  /** Whether it has a new connection for each request. */
+  /** Whether each request opens a new connection. */
   readonly reconnects?: boolean
 }
 
-/** Sends requests one after another for so many seconds, with a pause between them. */
+/** Sends requests one after another, with a pause between them, and measures how long each response takes. */
 export async function measureLatencies(
   port: number,
   options: RequestOptions = {},
   seconds = 1,
   pauseMs = 5,
 ): Promise<Latencies> {
-  const { path = '/plants?limit=10', headers = {}, plantName: plant, reconnects: isAnew = false } = options
-  const agent = new Agent({ keepAlive: !isAnew, maxSockets: 1 })
-  const target = plant === undefined ? { method: 'GET', path } : { method: 'POST', path: '/plants' }
-  const body = plant === undefined ? undefined : JSON.stringify({ id: 1, name: plant })
+  const { path = '/plants?limit=10', headers = {}, plantName, reconnects = false } = options
+  const agent = new Agent({ keepAlive: !reconnects, maxSockets: 1 })
+  const target = plantName === undefined ? { method: 'GET', path } : { method: 'POST', path: '/plants' }
+  const body = plantName === undefined ? undefined : JSON.stringify({ id: 1, name: plantName })
   const fields = { ...headers, Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
   const times: number[] = []
   for (const deadline = performance.now() + seconds * 1000; performance.now() < deadline;) {
@@ -54,13 +53,13 @@ export async function measureLatencies(
   return { firstMs: first!, p50: percentile(0.5), p99: percentile(0.99), max: others.at(-1) ?? first! }
 }
 
-/** The bytes of a process that are in memory; on Linux. */
+/** Returns the resident memory of a process in bytes. Linux only. */
 export function readResidentBytes({ pid }: ChildProcess): number {
   const [, kB] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))!
   return Number(kB) * 1024
 }
 
-/** Looks at the memory of a process until it is told to stop, and then gives the most that it had. */
+/** Polls the resident memory of a process. Returns a function that stops the polling and returns the maximum. */
 export function trackPeakMemory(child: ChildProcess): () => number {
   let peak = readResidentBytes(child)
   const timer = setInterval(() => (peak = Math.max(peak, readResidentBytes(child))), 20)

@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test'
 import { waitUntil } from '../wait-until.ts'
 import { startProgram, type Program, type LaunchOptions } from './program.ts'
 
-/** The program with an admin port, and the URL of that port. */
+/** Starts the standalone server with an admin port, and returns it with the URL of that port. */
 export async function startWithMetrics(
   t: TestContext,
   environment: Readonly<Record<string, string>> = {},
@@ -17,7 +17,7 @@ export async function scrapeMetrics(admin: string): Promise<string> {
   return (await fetch(`${admin}/metrics`)).text()
 }
 
-/** The series that match, without those of buckets; scraped until there are so many. */
+/** Scrapes the metrics until at least `minCount` lines match, and returns them. Histogram buckets are ignored. */
 export async function waitForSeries(admin: string, pattern: RegExp, minCount: number): Promise<string[]> {
   let lines: string[] = []
   await waitUntil(async () => {

@@ -9,25 +9,25 @@ import { RawConnection } from '../wire/raw-connection.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-/** What a process has from the one that starts it. */
+/** What the started process inherits. */
 export interface LaunchOptions {
-  /** What a shell does before it becomes the program. */
+  /** Shell commands to run before `exec`. */
   readonly prelude?: string
-  /** Sockets that it gets as descriptors, from 3 on. */
+  /** Sockets that the process gets as file descriptors 3, 4… */
   readonly sockets?: readonly object[]
 }
 
-/** The token of the owner ada, unless a test asks for others. */
+/** The default token. Its owner is ada. */
 export const TOKEN = 'YWRh'
 
-/** The id of a request whose client has sent none. */
+/** The `X-Request-Id` that the server generates if the client doesn't send one. */
 export const GENERATED_REQUEST_ID = /^[\da-f]{16}-\d+$/
 
 const LISTENING_PREFIX = 'plant-store listening on '
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** The lines that a stream has brought so far. */
+/** Collects the lines of a stream. */
 class LineReader {
   readonly lines: string[] = []
   readonly #events = new EventEmitter()
@@ -37,35 +37,35 @@ class LineReader {
     createInterface(stream)
       .on('line', (line) => {
         this.lines.push(line)
-        this.#events.emit('news')
+        this.#events.emit('change')
       })
       .on('close', () => {
         this.#isEnded = true
-        this.#events.emit('news')
+        this.#events.emit('change')
       })
   }
 
-  /** Settles with the n-th line that matches, come or to come; undefined if there is none. */
+  /** Waits for the n-th matching line and returns it, or undefined if the stream ends first. */
   async waitForLine(isMatch: (line: string) => boolean, n = 1): Promise<string | undefined> {
     for (;;) {
       const line = this.lines.filter(isMatch)[n - 1]
       if (line !== undefined) return line
       if (this.#isEnded) return undefined
-      await once(this.#events, 'news')
+      await once(this.#events, 'change')
     }
   }
 }
 
-/** The standalone program as a process of its own. */
+/** The standalone server in a child process. */
 export class Program {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
   readonly stdout: LineReader
   readonly stderr: LineReader
-  /** Settles with the exit status, or the signal, once the process has ended and all its output is here. */
+  /** Resolves with the exit status or the signal, once the process has exited and all its output has been read. */
   readonly exited: Promise<number | NodeJS.Signals>
   url = ''
 
-  /** With an environment that holds nothing of the test's own. */
+  /** Of this process's own environment, the child inherits only what Node itself needs. */
   constructor(
     environment: Environment,
     args: readonly string[] = [],
@@ -85,7 +85,7 @@ export class Program {
     this.exited = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
-  /** Starts the program as {@link startProgram} does; whoever calls this ends it. */
+  /** Like {@link startProgram}, but the caller has to stop the process. */
   static async start(
     environment: Environment,
     nodeArgs: readonly string[] = [],
@@ -97,27 +97,27 @@ export class Program {
   }
 
   /**
-   * Settles once it serves.
-   * @throws Error that shows what the program said if it ends instead
+   * Waits until the server listens.
+   * @throws Error with the output on stderr if the process exits instead
    */
   async waitUntilServing(): Promise<void> {
     const line = await this.stdout.waitForLine((line) => line.startsWith(LISTENING_PREFIX))
-    if (line === undefined) throw new Error(`The program did not start: ${this.stderr.lines.join('\n')}`)
+    if (line === undefined) throw new Error(`The server did not start: ${this.stderr.lines.join('\n')}`)
     this.url = line.slice(LISTENING_PREFIX.length)
   }
 
-  /** Settles once it is ready. */
+  /** Waits until `/readyz` returns 200. */
   async waitUntilReady(): Promise<void> {
-    // Asking without a pause would leave the program no processor to get ready with.
+    // Polling without a pause would leave the server no CPU time to become ready.
     while ((await this.fetch('/readyz')).status !== 200) await sleep(20)
   }
 
-  /** Ends the program if it has not ended yet, whatever it has still to do. */
+  /** Stops the process without waiting for pending requests. Does nothing if it has already exited. */
   async stop(): Promise<void> {
-    // The second signal cuts what is left, and lets the process write down what a coverage report needs.
+    // The second signal ends the graceful shutdown. Unlike SIGKILL, it lets Node write its coverage data.
     this.child.kill('SIGTERM')
     this.child.kill('SIGINT')
-    // A test that failed may have left it unread, and the process counts as ended once all of it is here.
+    // `close` is only emitted once all output has been read, and a failed test may not have read it.
     this.child.stderr.resume()
     await this.exited
   }
@@ -126,14 +126,13 @@ export class Program {
     return Number(new URL(this.url).port)
   }
 
-  /** Settles with the n-th event of that name that the program logs. */
+  /** Waits for the n-th log event with this name. */
   async waitForLogEvent(event: string, n = 1): Promise<Readonly<Record<string, unknown>>> {
     const line = await this.stderr.waitForLine((line) => line.includes(`"event":"${event}"`), n)
-    if (line === undefined) throw new Error(`The program did not log ${event}: ${this.stderr.lines.join('\n')}`)
+    if (line === undefined) throw new Error(`The server did not log "${event}": ${this.stderr.lines.join('\n')}`)
     return JSON.parse(line) as Record<string, unknown>
   }
 
-  /** Sends a request with the token of ada, or another one. */
   fetch(path: string, init: { method?: string; body?: string } = {}, token = TOKEN): Promise<Response> {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
     return fetch(this.url + path, { ...init, headers })
@@ -144,7 +143,7 @@ export class Program {
   }
 }
 
-/** The arguments of Node with which it runs this code before the program. */
+/** Returns arguments that make Node run some code before the program. */
 export function createImportFlags(code: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
 }
@@ -155,7 +154,7 @@ function withDefaults(environment: Environment): Environment {
   return { ...port, ...tokens, ...environment }
 }
 
-/** Starts the program on a free port, with the token of ada, and waits until it serves. It ends with the test. */
+/** Starts the standalone server on a free port and waits until it listens. It is stopped after the test. */
 export async function startProgram(
   t: TestContext,
   environment: Environment = {},

@@ -10,8 +10,8 @@ import { RawConnection } from '../wire/raw-connection.ts'
 import { createService, serve } from '../wire/service.ts'
 
 /**
- * Makes the listener of the program, put together as the program does it. Each token is an owner of its own, unless the
- * options say otherwise.
+ * Creates the request listener of the standalone server. By default, every token is valid and identifies an owner of
+ * the same name.
  */
 export function createTestListener(
   options: Partial<PlantStoreOptions> = {},
@@ -25,7 +25,7 @@ export function createTestListener(
   return createProgramListener({ checkReadiness: readiness, ...(documents && { documents }) }, findResource, plants)
 }
 
-/** Serves what {@link createTestListener} makes as the program does; it ends with the test. */
+/** Starts an HTTP server for {@link createTestListener}. It is closed after the test. */
 export function serveStandalone(
   t: TestContext,
   options?: Partial<PlantStoreOptions>,
@@ -34,7 +34,7 @@ export function serveStandalone(
   return serve(t, createHttpServer(createTestListener(options), limits).server)
 }
 
-/** Wakes the guard of such a server: more requests wait than may. */
+/** Activates the overload guard of such a server by pipelining more requests than can be queued. */
 export async function triggerOverloadGuard(server: Server): Promise<void> {
   const client = await RawConnection.open(server)
   await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(102)).readResponses(102)

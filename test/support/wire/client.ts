@@ -16,14 +16,14 @@ import {
   type TestRequest,
 } from './service.ts'
 
-/** What a client and a server speak: HTTP/1 or HTTP/2, each in clear or over TLS. */
+/** HTTP/1.1 or HTTP/2, each in plain text or over TLS. */
 export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
 
-/** A client of one server, on one connection. */
+/** A client with a single connection. */
 export interface Client {
-  /** Sends the header of a request; what it returns takes the body, and has a `response` event. */
+  /** Sends the head of a request. Returns a stream that accepts the body and emits `response`. */
   open(request: TestRequest): Writable
-  /** Sends a request and reads the whole answer, whichever coding it has. */
+  /** Sends a request and reads the complete response, which can be compressed. */
   send(request: TestRequest): Promise<TestResponse>
   close(): void
 }
@@ -34,7 +34,7 @@ export function connectClient(protocol: Protocol, port: number): Client {
   return { ...client, send: (request) => send(client, request) }
 }
 
-/** Serves a listener of HTTP/1 or HTTP/2, and connects to it; both end with the test. */
+/** Starts a server with a listener and connects a client. Both are closed after the test. */
 export async function serveAndConnect(
   t: TestContext,
   protocol: 'http' | 'h2c',
@@ -63,14 +63,14 @@ function connectHttp1(protocol: 'http' | 'https', port: number): Omit<Client, 's
 function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'> {
   const scheme = protocol === 'h2' ? 'https' : 'http'
   const session = connect(`${scheme}://127.0.0.1:${port}`, { ca: TLS.cert })
-  // A server that ends while it has something to read resets its connections. Each request gets the error, too.
+  // A server that closes with unread input resets its connections. Each request emits this error, too.
   session.on('error', () => undefined)
   return {
     open({ method, path, fields, body }) {
       const headers: Record<string, string> = { ':method': method, ':path': path }
       for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
       if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
-      // A POST without a body may get one of any length.
+      // The test can still write the body of a POST.
       return session.request(headers, { endStream: body === undefined && method !== 'POST' })
     },
     close: () => session.destroy(),
@@ -80,11 +80,11 @@ function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'
 function send(client: Pick<Client, 'open'>, request: TestRequest): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const clientRequest = client.open(request)
-    const rejectWithoutResponse = (): void => reject(new Error('There was no answer.'))
+    const rejectWithoutResponse = (): void => reject(new Error('The connection or stream closed before the response.'))
     clientRequest.on('error', reject).on('close', rejectWithoutResponse)
     clientRequest.on('response', (received: IncomingMessage | Record<string, unknown>) => {
       clientRequest.off('close', rejectWithoutResponse)
-      // In HTTP/2 the answer is read from the stream that the request was written to.
+      // In HTTP/2, the request stream is also the response stream.
       const isHttp1 = received instanceof Readable
       const [stream, fields] = isHttp1 ? [received, received.headers] : [clientRequest, received]
       const status = Number(isHttp1 ? received.statusCode : received[':status'])
@@ -95,7 +95,7 @@ function send(client: Pick<Client, 'open'>, request: TestRequest): Promise<TestR
           try {
             resolve(toTestResponse(status, fields, decodeBody(fields['content-encoding'], Buffer.concat(chunks))))
           } catch (cause) {
-            reject(new Error('the body cannot be decoded', { cause }))
+            reject(new Error('The body cannot be decompressed.', { cause }))
           }
         })
         .on('error', reject)
@@ -105,8 +105,8 @@ function send(client: Pick<Client, 'open'>, request: TestRequest): Promise<TestR
 }
 
 /**
- * The text of a body.
- * @throws Error if it was cut
+ * Decompresses a body.
+ * @throws Error if it is truncated
  */
 export function decodeBody(coding: unknown, body: Buffer): string {
   if (coding === 'gzip') return gunzipSync(body).toString()

@@ -33,15 +33,15 @@ const PGBOUNCER = '/usr/sbin/pgbouncer'
 const HAPROXY = '/usr/sbin/haproxy'
 const PGPOOL = '/usr/sbin/pgpool'
 
-/** Why a test is skipped that starts servers of its own. Where it must not be, it fails instead. */
+/** Why tests that start their own database servers are skipped; with TEST_REQUIRE_ALL=1, they fail instead. */
 export const skipWithoutDebianServers: string | false =
   skipUnlessNode24 ||
   (![join(postgresBin, 'postgres'), PGBOUNCER, HAPROXY].every(existsSync) &&
-    'install postgresql, pgbouncer and haproxy as Debian has them')
+    'install the Debian packages postgresql, pgbouncer and haproxy')
 if (skipWithoutDebianServers !== false && skipUnlessNode24 === false && process.env['TEST_REQUIRE_ALL'] === '1')
   throw new Error(skipWithoutDebianServers)
 
-/** The servers refuse to run as root, so they get the user that comes with the packages. */
+/** The servers refuse to run as root. Root runs them as the user that the Debian packages create. */
 export const serverUser =
   skipWithoutDebianServers === false && process.getuid?.() === 0 ? getOwner('/var/lib/postgresql') : undefined
 
@@ -50,7 +50,7 @@ function getOwner(path: string): { uid: number; gid: number } {
   return { uid, gid }
 }
 
-/** Settles with what a command prints. */
+/** Runs a command and returns its stdout. */
 export async function runCommand(file: string, args: readonly string[], asServerUser = false): Promise<string> {
   const options = asServerUser ? { ...serverUser, cwd: '/' } : {}
   const { stdout } = await promisify(execFile)(file, args, options)
@@ -58,8 +58,8 @@ export async function runCommand(file: string, args: readonly string[], asServer
 }
 
 /**
- * A folder of the servers' user, removed with the test.
- * @param beforeRemoval ends whoever needs it
+ * Creates a folder that belongs to the servers' user and is removed after the test.
+ * @param beforeRemoval stops the processes that use the folder
  */
 export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Promise<void>): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
@@ -72,8 +72,8 @@ export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Pro
 }
 
 /**
- * A server in the foreground, killed with the test.
- * @param home its home, where it logs, if it needs one
+ * Starts a server in the foreground. It is killed after the test.
+ * @param home its home directory, which also gets its log file
  */
 export function startProcess(t: CleanupScope, file: string, args: readonly string[], home?: string): ChildProcess {
   const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
@@ -83,7 +83,7 @@ export function startProcess(t: CleanupScope, file: string, args: readonly strin
   return child
 }
 
-/** The processes of the server with these data; the first has started the others. */
+/** Returns the process IDs of the Postgres server with this data directory, the postmaster first. */
 export function findServerPids(data: string): number[] {
   try {
     const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
@@ -98,12 +98,12 @@ export function sendSignal(pids: readonly number[], signal: NodeJS.Signals): voi
     try {
       process.kill(pid, signal)
     } catch {
-      // It has ended meanwhile.
+      // The process has exited in the meantime.
     }
   }
 }
 
-/** A PostgreSQL server, stopped with the test. */
+/** A Postgres server that is stopped after the test. */
 export class PostgresServer {
   readonly port: number
   readonly folder: string
@@ -113,7 +113,7 @@ export class PostgresServer {
     this.folder = createServerDirectory(t, () => this.stop('immediate').catch(() => undefined))
   }
 
-  /** @param settings lines of its configuration */
+  /** @param settings lines of the configuration file */
   static async start(t: CleanupScope, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
     const server = new PostgresServer(t, await findFreePort())
     const { data } = server
@@ -128,7 +128,7 @@ export class PostgresServer {
     return server
   }
 
-  /** Copies a server and follows it, as a standby of that name. */
+  /** Starts a streaming standby of a primary. @param name the `application_name` of the standby */
   static async startStandby(t: CleanupScope, primary: PostgresServer, name: string): Promise<PostgresServer> {
     const server = new PostgresServer(t, await findFreePort())
     const source = `host=127.0.0.1 port=${primary.port} user=plants application_name=${name}`
@@ -147,22 +147,22 @@ export class PostgresServer {
   }
 
   async #configureAndLaunch(settings: readonly string[] = []): Promise<void> {
-    // The last setting of a name holds.
+    // If a setting is repeated, the last line takes effect.
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
     const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
     appendFileSync(join(this.data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`)
     await this.launch()
   }
 
-  /** Changes a setting while it runs. */
+  /** Changes a setting of the running server. */
   async alterSystem(name: string, value: string): Promise<void> {
     await this.query(`ALTER SYSTEM SET ${name} = '${value}'`)
     await this.runPgCtl('reload')
   }
 
-  /** Comes back, after it died as a primary, as a standby of the one that took its place. */
+  /** Restarts a crashed primary as a standby of the server that was promoted in the meantime. */
   async rejoinAsStandby(primary: PostgresServer): Promise<void> {
-    // What it did not pass on before it died must go.
+    // pg_rewind requires a clean shutdown. It discards the WAL that the new primary never received.
     await this.launch()
     await this.stop('fast')
     const source = `host=127.0.0.1 port=${primary.port} user=plants dbname=postgres`
@@ -187,7 +187,7 @@ export class PostgresServer {
     await this.runPgCtl('stop', `--mode=${mode}`)
   }
 
-  /** Sends a signal to all its processes. */
+  /** Sends a signal to all processes of the server. */
   signal(signal: NodeJS.Signals): void {
     sendSignal(findServerPids(this.data), signal)
   }
@@ -196,7 +196,7 @@ export class PostgresServer {
     await runCommand(join(postgresBin, 'pg_ctl'), [command, `--pgdata=${this.data}`, '--silent', ...args], true)
   }
 
-  /** A session that ends with the test at the latest. */
+  /** Opens a session that is closed after the test. */
   async connect(t: CleanupScope): Promise<Client> {
     const client = new Client({ connectionString: this.url })
     client.on('error', () => undefined)
@@ -209,13 +209,13 @@ export class PostgresServer {
     return query(this.url, text)
   }
 
-  /** Settles once a query finds something. */
+  /** Waits until a query returns at least one row. */
   async waitForRows(text: string): Promise<void> {
     while ((await this.query(text)).length === 0) await sleep(20)
   }
 }
 
-/** Settles with what a server answers to one query. */
+/** Runs a single query on a new connection. */
 export async function query<R extends object>(connectionString: string, text: string): Promise<R[]> {
   const client = new Client({ connectionString, connectionTimeoutMillis: 10_000 })
   client.on('error', () => undefined)
@@ -227,7 +227,7 @@ export async function query<R extends object>(connectionString: string, text: st
   }
 }
 
-/** Settles once a server answers behind what listens on a port. */
+/** Waits until a Postgres server responds through the proxy on a port. */
 export async function waitUntilResponding(port: number): Promise<void> {
   try {
     await query(`postgres://plants@127.0.0.1:${port}/postgres`, 'SELECT 1')
@@ -237,7 +237,7 @@ export async function waitUntilResponding(port: number): Promise<void> {
   }
 }
 
-/** PgBouncer as Debian has it, in transaction mode, in front of a server. Returns its port. */
+/** Starts Debian's PgBouncer in transaction mode in front of a server. Returns its port. */
 export async function startPgbouncer(t: CleanupScope, server: PostgresServer, poolSize = 10): Promise<number> {
   const [folder, port] = [createServerDirectory(t), await findFreePort()]
   const file = join(folder, 'pgbouncer.ini')
@@ -254,15 +254,15 @@ export async function startPgbouncer(t: CleanupScope, server: PostgresServer, po
   return port
 }
 
-/** Why a test that starts Pgpool-II is skipped. */
+/** Why tests that start Pgpool-II are skipped; with TEST_REQUIRE_ALL=1, they fail instead. */
 export const skipWithoutPgpool: string | false =
-  skipWithoutDebianServers || (!existsSync(PGPOOL) && 'install pgpool2 as Debian has it')
+  skipWithoutDebianServers || (!existsSync(PGPOOL) && 'install the Debian package pgpool2')
 if (skipWithoutPgpool !== skipWithoutDebianServers && process.env['TEST_REQUIRE_ALL'] === '1')
   throw new Error(skipWithoutPgpool as string)
 
 /**
- * Pgpool-II as Debian has it, in front of a primary and a standby, to which it sends all queries that it takes for reads.
- * Returns its port.
+ * Starts Debian's Pgpool-II in front of a primary and a standby. It sends every query that it considers a read to the
+ * standby. Returns its port.
  */
 export async function startPgpool(
   t: CleanupScope,
@@ -291,8 +291,8 @@ export async function startPgpool(
 }
 
 /**
- * HAProxy in front of several servers. It leads to the one that takes writes, as it asks Patroni which one that is, and
- * ends the connections to a server that no longer does. Returns its port.
+ * Starts HAProxy in front of several servers. It forwards connections to the primary, which it finds with Patroni's
+ * health check, and closes the connections to a server that is no longer the primary. Returns its port.
  */
 export async function startPrimaryProxy(t: CleanupScope, servers: readonly PostgresServer[]): Promise<number> {
   const port = await findFreePort()
@@ -308,7 +308,7 @@ export async function startPrimaryProxy(t: CleanupScope, servers: readonly Postg
   return port
 }
 
-/** Answers as Patroni does whether a server takes writes. Returns the port. */
+/** Serves Patroni's health check, which tells a primary from a standby, for a server. Returns its port. */
 async function serveHealthChecks(t: CleanupScope, server: PostgresServer): Promise<number> {
   const checks = createHttpServer((_, response) => {
     void server
@@ -323,8 +323,9 @@ async function serveHealthChecks(t: CleanupScope, server: PostgresServer): Promi
 }
 
 /**
- * Counts the sessions of the program, five times a second. Returns what stops that, and says how many were the most.
- * @param server is asked by a session of its own, and may be away
+ * Counts the database sessions of the standalone server, five times a second. Returns a function that stops the count
+ * and resolves with its maximum.
+ * @param server the server to query, on a session of its own; it can be unreachable at times
  */
 export function trackPeakSessions(server: Pick<PostgresServer, 'query'>): () => Promise<number> {
   const stopping = new AbortController()

@@ -1,10 +1,10 @@
-/** Frames of HTTP/2 (RFC 9113), for what Node's client never sends, such as a body without END_STREAM. */
+/** Encodes HTTP/2 frames (RFC 9113) that Node's client never sends, such as a body without END_STREAM. */
 import { constants } from 'node:http2'
 
 const { NGHTTP2_FLAG_END_HEADERS, NGHTTP2_FLAG_END_STREAM } = constants
 const [DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY] = [0, 1, 3, 4, 7] as const
 
-/** The only stream that most tests open. */
+/** Most tests open only this stream. */
 const STREAM_ID = 1
 
 function encodeFrame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
@@ -22,7 +22,7 @@ function encodeUint32(...values: number[]): Buffer {
   return bytes
 }
 
-/** A string literal of HPACK (RFC 7541 section 5.2), of at most 126 bytes. */
+/** Encodes an HPACK string literal (RFC 7541 section 5.2) of at most 126 bytes. */
 const encodeLiteral = (text: string): Buffer => Buffer.concat([Buffer.of(text.length), Buffer.from(text)])
 
 export const PREFACE: Buffer = Buffer.concat([
@@ -30,7 +30,7 @@ export const PREFACE: Buffer = Buffer.concat([
   encodeFrame(SETTINGS, 0, 0, Buffer.alloc(0)),
 ])
 
-/** Header fields or trailers, each a literal that isn't indexed (RFC 7541 section 6.2.2). */
+/** Encodes header fields or trailers as literals without indexing (RFC 7541 section 6.2.2). */
 export function encodeHeaders(fields: Readonly<Record<string, string>>, endsStream = false): Buffer {
   const block = Object.entries(fields).flatMap(([name, value]) => [
     Buffer.of(0),

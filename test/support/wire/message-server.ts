@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test'
 import { listen, getPort } from './service.ts'
 
 /**
- * A server that takes the first message of each client, in hexadecimal digits, by default as its last. It ends with the
- * test, as its sockets do.
+ * Starts a TCP server that records the first message of each client as hexadecimal digits, and by default closes the
+ * connection then. The server and its sockets are closed after the test.
  */
 export async function startMessageServer(
   t: TestContext,

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 
-/** An answer as it stands on the wire. */
+/** A response as parsed from the bytes on the wire. */
 export interface RawResponse {
   readonly status: number
-  /** Names in lower case. */
+  /** Keyed by lower-case name. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
 /**
- * Reads the answers that a server wrote on one connection, as strictly as RFC 9112 puts it.
- * @param isHead whether the answers may be those to HEAD, which announce a body and have none
- * @returns the answers that are there in full, and what is left
- * @throws AssertionError if the bytes are not HTTP
+ * Parses the responses on one connection as strictly as RFC 9112 requires.
+ * @param isHead whether there can be responses to HEAD, which have a Content-Length and no body
+ * @returns the complete responses, and the remaining bytes
+ * @throws AssertionError if the bytes aren't HTTP
  */
 export function parseResponses(bytes: Buffer, isHead = false): { responses: readonly RawResponse[]; rest: Buffer } {
   const responses: RawResponse[] = []
@@ -34,12 +34,12 @@ type Head = Pick<RawResponse, 'status' | 'headers'>
 function parseHead(text: string): Head {
   const [statusLine = '', ...lines] = text.split('\r\n')
   const status = /^HTTP\/1\.1 ([1-5][0-9]{2}) [\t\x20-\x7e]*$/.exec(statusLine)?.[1]
-  assert.ok(status !== undefined, `no status line: ${JSON.stringify(statusLine)}`)
+  assert.ok(status !== undefined, `malformed status line: ${JSON.stringify(statusLine)}`)
   const headers = new Map<string, string>()
   for (const line of lines) {
     const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+): ([\t\x20-\x7e]*)$/.exec(line) ?? []
-    assert.ok(name !== undefined && value !== undefined, `no header field: ${JSON.stringify(line)}`)
-    assert.ok(!headers.has(name.toLowerCase()), `${name} is given twice`)
+    assert.ok(name !== undefined && value !== undefined, `malformed header field: ${JSON.stringify(line)}`)
+    assert.ok(!headers.has(name.toLowerCase()), `duplicate header field ${name}`)
     headers.set(name.toLowerCase(), value)
   }
   return { status: Number(status), headers }
@@ -53,12 +53,13 @@ interface Body {
 function parseBody({ status, headers }: Head, bytes: Buffer, isHead: boolean): Body | undefined {
   const emptyBody = { text: '', rest: bytes }
   if (status < 200 || status === 204) return emptyBody
-  // No body of ours or of Node begins like an answer.
+  // Neither the service nor Node sends a body that begins like a response.
   if (isHead && (bytes.length === 0 || bytes.toString('latin1', 0, 5) === 'HTTP/')) return emptyBody
   if (headers.get('transfer-encoding') === 'chunked') return parseChunks(bytes)
   const length = headers.has('content-length') ? Number(headers.get('content-length')) : bytes.length
   const text = bytes.toString('utf8', 0, length)
-  // What the close ends may have been cut: a list to HTTP/1.0, but not an answer of Node's own parser, which is empty.
+  // A body without a length ends when the connection closes, so it may be truncated. Only two kinds occur: lists for
+  // HTTP/1.0, which end with `]`, and the empty bodies of errors that Node's parser reports.
   const isTruncated = !headers.has('content-length') && text !== '' && !text.endsWith(']')
   return bytes.length < length || isTruncated ? undefined : { text, rest: bytes.subarray(length) }
 }
@@ -70,10 +71,10 @@ function parseChunks(bytes: Buffer): Body | undefined {
     const lineEnd = rest.indexOf('\r\n')
     if (lineEnd === -1) return undefined
     const size = rest.toString('latin1', 0, lineEnd)
-    assert.match(size, /^[0-9a-f]{1,8}$/, 'no chunk size')
+    assert.match(size, /^[0-9a-f]{1,8}$/, 'malformed chunk size')
     const end = lineEnd + 2 + parseInt(size, 16)
     if (rest.length < end + 2) return undefined
-    assert.equal(rest.toString('latin1', end, end + 2), '\r\n', 'no end of a chunk')
+    assert.equal(rest.toString('latin1', end, end + 2), '\r\n', 'missing CRLF after a chunk')
     chunks.push(rest.subarray(lineEnd + 2, end))
     rest = rest.subarray(end + 2)
     if (size === '0') return { text: Buffer.concat(chunks).toString(), rest }

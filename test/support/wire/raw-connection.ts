@@ -4,17 +4,20 @@ import { connect, type Server, type Socket } from 'node:net'
 import { getPort } from './service.ts'
 import { parseResponses, type RawResponse } from './parse-responses.ts'
 
-/** A connection on which a test says every byte. It reads from the start; who is not to read pauses its socket. */
+/**
+ * A client connection on which a test controls every byte. It reads immediately. To stop it from reading, pause its
+ * socket.
+ */
 export class RawConnection {
   readonly socket: Socket
-  /** What has come so far, a character for each byte. */
+  /** The data received so far, as Latin-1. */
   received = ''
-  /** Settles with all that was received; says at its end if the connection was reset. */
+  /** Resolves with all received data when the connection closes. After an error, the data ends with `<code>`. */
   readonly closed: Promise<string>
 
   /**
    * @param server the server, its port, or the path of its Unix socket
-   * @param allowHalfOpen whether the client stays when the server has ended its side
+   * @param allowHalfOpen whether the client keeps its side open after the server has ended the other
    */
   static async open(server: Server | number | string, allowHalfOpen = false): Promise<RawConnection> {
     const portOrPath = typeof server === 'object' ? getPort(server) : server
@@ -38,19 +41,19 @@ export class RawConnection {
     return this
   }
 
-  /** Settles once what was received matches. */
+  /** Waits until the received data matches a pattern. */
   async waitFor(pattern: RegExp): Promise<RegExpExecArray> {
     for (;;) {
       const match = pattern.exec(this.received)
       if (match !== null) return match
-      if (this.socket.closed) throw new Error(`The connection has closed after ${JSON.stringify(await this.closed)}`)
+      if (this.socket.closed) throw new Error(`The connection closed after ${JSON.stringify(await this.closed)}`)
       await this.#waitForEvent()
     }
   }
 
   /**
-   * Settles once so many final answers have come from now on, by default once the server has closed the connection.
-   * @throws Error if what comes is not HTTP, or ends within an answer
+   * Waits for `count` final responses from now on, or by default until the server closes the connection.
+   * @throws Error if the data isn't HTTP, or if the connection closes in the middle of a response
    */
   async readResponses(count = Infinity): Promise<readonly RawResponse[]> {
     const responses: RawResponse[] = []
@@ -58,7 +61,7 @@ export class RawConnection {
     const onData = (chunk: Buffer): unknown => chunks.push(chunk)
     this.socket.on('data', onData)
     try {
-      // A body without a length ends with the connection.
+      // Before the connection closes, the end of a body without a length is unknown.
       if (count === Infinity) await this.closed
       for (;;) {
         const { responses: answers, rest } = parseResponses(Buffer.concat(chunks.splice(0)))
@@ -66,7 +69,7 @@ export class RawConnection {
         chunks.push(rest)
         if (responses.filter(({ status }) => status >= 200).length >= count) return responses
         if (this.socket.closed) {
-          assert.equal(rest.toString('latin1'), '', 'the connection closed within an answer')
+          assert.equal(rest.toString('latin1'), '', 'the connection closed in the middle of a response')
           return responses
         }
         await this.#waitForEvent()
@@ -76,12 +79,12 @@ export class RawConnection {
     }
   }
 
-  /** The statuses of what {@link readResponses} gives. */
+  /** Like {@link readResponses}, but returns only the statuses. */
   async readStatuses(count?: number): Promise<readonly number[]> {
     return (await this.readResponses(count)).map(({ status }) => status)
   }
 
-  /** Settles when more has come, or the connection has closed. */
+  /** Waits for more data or for the connection to close. */
   #waitForEvent(): Promise<void> {
     const { socket } = this
     return new Promise((resolve) => {
@@ -94,7 +97,7 @@ export class RawConnection {
   }
 }
 
-/** Opens a connection and gives both its ends. */
+/** Opens a connection and returns both of its ends. */
 export async function connectPair(
   server: Server,
   allowHalfOpen?: boolean,

@@ -14,28 +14,28 @@ import { createPlantStore, MAX_PAGE, type PlantStore, type PlantStoreOptions, ty
 export interface TestRequest {
   readonly method: string
   readonly path: string
-  /** Name, value, name, value… A test decides on each field itself, but for Host and the length of the body. */
+  /** [name, value, name, value…]. Only Content-Length and a missing Host are added automatically. */
   readonly fields: readonly string[]
   readonly body?: string | Uint8Array | undefined
 }
 
-/** An answer as a test receives it. */
+/** A response as a test receives it. */
 export interface TestResponse {
   readonly status: number
-  /** Every field but Date, Connection, Keep-Alive and Transfer-Encoding, whose names are in lower case. */
+  /** All header fields except Date, Connection, Keep-Alive and Transfer-Encoding, keyed by lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
 const HOP_BY_HOP = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', ':status'])
 
-/** Makes a service in which each token is an owner of its own, unless the options say otherwise. */
+/** Creates a service. By default, every token is valid and identifies an owner of the same name. */
 export function createService(options: Partial<PlantStoreOptions> = {}): PlantStore {
   const access = 'tokens' in options || 'authenticate' in options ? {} : { authenticate: (token: string) => token }
   return createPlantStore({ ...access, ...options } as PlantStoreOptions)
 }
 
-/** Starts a server, or one for a listener, on a free port; it ends with the test. */
+/** Starts a server on a free port, or a new one for a listener. It is closed after the test. */
 export async function serve(t: TestContext, listener: Server | RequestListener): Promise<Server> {
   const server = typeof listener === 'function' ? createServer(listener) : listener
   await listen(server)
@@ -43,7 +43,7 @@ export async function serve(t: TestContext, listener: Server | RequestListener):
   return server
 }
 
-/** Starts what {@link createService} makes; it ends with the test. */
+/** Starts a server for {@link createService}. It is closed after the test. */
 export function servePlants(t: TestContext, options: Partial<PlantStoreOptions> = {}): Promise<Server> {
   return serve(t, createService(options))
 }
@@ -52,7 +52,7 @@ export function listen(server: NetServer): Promise<void> {
   return new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
 }
 
-/** Closes a server of Node core; one of HTTP/1 with all its connections. */
+/** Closes a server, and an HTTP/1 server's connections. */
 export function close(server: NetServer & Partial<Pick<Server, 'closeAllConnections'>>): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())
@@ -64,12 +64,12 @@ export function getPort(server: NetServer): number {
   return (server.address() as AddressInfo).port
 }
 
-/** Sends a request on a connection of its own and reads the whole answer. */
+/** Sends a request on a new connection and reads the complete response. */
 export function sendRequest(server: Server, request: TestRequest): Promise<TestResponse> {
   return sendToPort(getPort(server), request)
 }
 
-/** As {@link sendRequest}, to whatever listens on a port. */
+/** Like {@link sendRequest}, but with the port of the server. */
 export async function sendToPort(port: number, request: TestRequest): Promise<TestResponse> {
   const response = await openResponseFrom(port, request)
   const body = Buffer.concat((await response.toArray()) as Buffer[]).toString()
@@ -81,7 +81,7 @@ export function toTestResponse(status: number, fields: object, body: string): Te
   return { status, headers: Object.fromEntries(entries.map(([name, value]) => [name, String(value)])), body }
 }
 
-/** Sends a request on a connection of its own; the answer's body is not read yet. */
+/** Sends a request on a new connection. The caller reads the body of the response. */
 export function openResponse(server: Server, request: TestRequest): Promise<IncomingMessage> {
   return openResponseFrom(getPort(server), request)
 }
@@ -95,7 +95,7 @@ function openResponseFrom(port: number, request: TestRequest): Promise<IncomingM
   })
 }
 
-/** What Node needs to send a request in HTTP/1, with Host and the length of its body. */
+/** Converts a request to options for `http.request()`, with Content-Length and, if it's missing, Host. */
 export function toRequestOptions(port: number, { method, path, fields, body }: TestRequest): RequestOptions {
   const hasHost = fields.some((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
   const host = hasHost ? [] : ['Host', `127.0.0.1:${port}`]
@@ -103,7 +103,7 @@ export function toRequestOptions(port: number, { method, path, fields, body }: T
   return { host: '127.0.0.1', port, method, path, headers: [...host, ...fields, ...length] }
 }
 
-/** A POST of a plant by the owner of a token. */
+/** Creates a POST request for a plant. */
 export function post(token: string, body: string | Uint8Array, fields: readonly string[] = []): TestRequest {
   return {
     method: 'POST',
@@ -125,7 +125,7 @@ export function bearer(token: string): readonly string[] {
   return ['Authorization', `Bearer ${token}`]
 }
 
-/** The ids of the plants that a store has of the owner ada, up to a page of them. */
+/** Returns the ids of the owner ada's plants in a store, up to one page of them. */
 export async function listStoredIds(store: Store): Promise<bigint[]> {
   return (await store.list('ada', { limit: MAX_PAGE, maxBytes: Infinity })).plants.map(({ id }) => id)
 }

@@ -1,22 +1,22 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A way to a server that can be closed, cut and blocked. */
+/** A TCP proxy that can be closed, that can drop its connections, and that can block their data. */
 export interface TcpProxy {
   readonly port: number
-  /** Connections that are open. */
+  /** The number of open connections. */
   readonly connectionCount: number
-  /** Cuts every connection, and refuses new ones until `open`. */
+  /** Drops every connection and refuses new ones until `open()`. */
   close(): Promise<void>
   open(): Promise<void>
-  /** Cuts every connection; new ones are let through. */
+  /** Drops every open connection. New ones are accepted. */
   dropConnections(): void
-  /** Accepts connections still, and lets no byte through until `unblock`. */
+  /** Still accepts connections, but forwards no data until `unblock()`. */
   block(): void
   unblock(): void
 }
 
-/** @param delayMs how long each chunk takes in each direction, as to a server that is far away */
+/** @param delayMs latency in each direction, in milliseconds, to simulate a distant server */
 export async function openTcpProxy(
   target: { readonly host: string; readonly port: number },
   delayMs = 0,

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 
-/** Settles once something listens, or throws what `check` throws meanwhile. */
+/** Waits until a port accepts connections. Calls `check` between attempts, and rejects if it throws. */
 export async function waitUntilListening(
   port: number,
   host = '127.0.0.1',
