@@ -259,7 +259,7 @@ for (const [name, config, command, isPeer] of GENERATORS) {
       'json.mjs': JSON_MODULE,
       'main.ts': getClientCode(name, 'ts'),
     })
-    const script = `${getClientCode('With a typed client', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
+    const script = `${getClientCode('Generated TypeScript clients', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
     const printed = await runScript(script, folder, { URL: url, TOKEN })
     assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
   })

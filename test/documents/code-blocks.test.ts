@@ -22,7 +22,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/deployment.md, Behind a proxy': 'test/documents/deployment.test.ts',
   'docs/deployment.md, Bundles': 'test/package/bundles.test.ts',
   'docs/frameworks.md, Hono, ts': 'test/package/frameworks.test.ts',
-  'docs/embedding.md, Stop a server of your own, ts': 'test/package/examples.test.ts',
+  'docs/embedding.md, Graceful shutdown, ts': 'test/package/examples.test.ts',
   'docs/observability.md, Metrics': 'test/standalone/metrics/prometheus.test.ts',
   'docs/postgres.md, Collations': 'test/stores/postgres/connect.test.ts',
   'docs/postgres.md, The table': 'test/documents/readme.test.ts',

@@ -97,7 +97,7 @@ test('spans have the resource of their request, up to the last', tracingOptions,
 })
 
 suite('a schema says what is wrong with a plant', () => {
-  const byZod = getRecipeCode('Rules by a schema', 'js')
+  const byZod = getRecipeCode('Validation with a schema', 'js')
   const rules = /^const rules = .*?^\}\)$/ms
   const messages = {
     zod: [
@@ -105,7 +105,7 @@ suite('a schema says what is wrong with a plant', () => {
       'name: Too small: expected string to have >=1 characters; tag: Invalid option: expected one of "herb"|"succulent"|"tropical"',
     ],
     valibot: [
-      byZod.replace("import { z } from 'zod'", '').replace(rules, getRecipeCode('Rules by a schema', 'js', 1)),
+      byZod.replace("import { z } from 'zod'", '').replace(rules, getRecipeCode('Validation with a schema', 'js', 1)),
       'name: Invalid length: Expected >=1 but received 0; tag: Invalid type: Expected ("herb" | "succulent" | "tropical") but received "fern"',
     ],
   } as const
@@ -130,7 +130,7 @@ suite('a schema says what is wrong with a plant', () => {
   })
 })
 
-const PINO = getRecipeCode('A log by pino', 'js')
+const PINO = getRecipeCode('Logging with pino', 'js')
 
 test('pino logs who asked, what came of it and why, and no token', { skip: getSkipReason(PINO) }, async (t) => {
   const failing =
@@ -162,13 +162,13 @@ suite('a proxy leads to the program', () => {
   const files = { 'fullchain.pem': 'localhost.crt', 'privkey.pem': 'localhost.key' }
   const certificate = Object.entries(files).reduce(
     (text, [name, own]) => text.replace(`/etc/letsencrypt/live/plants.example/${name}`, CERTIFICATES + own),
-    getRecipeCode('TLS by a proxy', 'nginx'),
+    getRecipeCode('TLS with Caddy or nginx', 'nginx'),
   )
   const tls = `https://127.0.0.1:443 {\n  tls ${CERTIFICATES}localhost.crt ${CERTIFICATES}localhost.key`
   const rows = [
     ['nginx', 'http', plain.replace('listen 8080', 'listen 443')],
     ['nginx', 'https', plain.replace(/^ *listen 8080;\n/m, certificate)],
-    ['caddy', 'https', getRecipeCode('TLS by a proxy', 'caddyfile').replace('plants.example {', tls)],
+    ['caddy', 'https', getRecipeCode('TLS with Caddy or nginx', 'caddyfile').replace('plants.example {', tls)],
   ] as const
   for (const [name, protocol, configuration] of rows) {
     test(`${name}, by ${protocol}`, { skip: skipWithoutCommand(name), timeout: 300_000 }, async (t) => {
@@ -201,7 +201,7 @@ test('a server of node:https takes a new certificate, and refuses a broken one',
   const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
   copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
   install('localhost.crt')
-  const said = "console.error('The certificate stays as it was:', error.message)"
+  const said = "console.error('Keeping the old certificate:', error.message)"
   const example = getRecipeCode('TLS in Node', 'js')
     .replaceAll("'localhost.", "'./localhost.")
     .replace(said, 'process.send(1)')
@@ -236,7 +236,7 @@ test(
   { skip: skipWithoutCommand('nginx') },
   async (t) => {
     const port = await findFreePort()
-    const configuration = getRecipeCode('Limits of requests', 'nginx')
+    const configuration = getRecipeCode('Rate limiting with nginx', 'nginx')
       .replace('listen 8080', `listen 127.0.0.1:${port}`)
       .replace('127.0.0.1:3000', `127.0.0.1:${getPort(await servePlants(t))}`)
       // So that none is let in for the time that the test takes.
@@ -284,7 +284,7 @@ test('plants move from SQLite to Postgres as they are', migrationOptions, async 
   const database = await openDatabase(t)
   const to = postgresStore(database.openPool())
 
-  const script = getRecipeCode('From SQLite to Postgres', 'sh').replace('plants.db', path)
+  const script = getRecipeCode('Migrating from SQLite to Postgres', 'sh').replace('plants.db', path)
   await runScript(script, (await packPackage()).folder, { URL: database.url, PSQLRC: '/dev/null' })
 
   for (const owner of ['ada', 'grace', ...owners]) {

@@ -27,8 +27,8 @@ function findCommands(what: string): Record<string, string> {
   return { Bun: bun!, Deno: deno! }
 }
 
-const SERVICE_COMMANDS = findCommands('a service of yours')
-const PROGRAM_COMMANDS = findCommands('the program, with SQLite')
+const SERVICE_COMMANDS = findCommands('your own server')
+const PROGRAM_COMMANDS = findCommands('the standalone server, with SQLite')
 
 /** Where the program `deno` itself is: the script in its place would keep signals to itself. */
 const DENO_DIRECTORY = fileURLToPath(new URL('../peers/node_modules/deno', import.meta.url))
