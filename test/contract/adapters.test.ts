@@ -11,21 +11,21 @@ import { createMocks, type RequestMethod } from 'node-mocks-http'
 import serverless from 'serverless-http'
 import { createPlantStore, memoryStore, type PlantStore } from '../../src/index.ts'
 import { del, get, post, toTestResponse, type TestResponse, type TestRequest } from '../support/wire/service.ts'
-import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
-import { checkCases } from './check-cases.ts'
+import { testCases } from './check-cases.ts'
+import { authenticate } from './contract-cases.ts'
 
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
-/** The fields of a request that has each of them once. */
+/** Converts the header fields of a request to an object. Each name must occur once. */
 function toHeaders({ fields }: TestRequest): Record<string, string> {
   const headers: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
   return headers
 }
 
-/** What calls a service with a request that came over no connection. */
+/** Functions that call a service with a request that didn't arrive over a connection. */
 const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRequest) => Promise<TestResponse>>> = {
-  /** AWS Lambda; the request has no `rawHeaders`. */
+  /** For AWS Lambda. The request has no `rawHeaders`. */
   async 'serverless-http'(plantStore, request) {
     const { method, path, body = '' } = request
     const [rawPath, rawQueryString = ''] = path.split('?')
@@ -42,7 +42,7 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRe
     return toTestResponse(result.statusCode, result.headers, result.body)
   },
 
-  /** Plain objects: no `rawHeaders`, no streams, and a `write` that returns nothing. The body is there already. */
+  /** Plain objects without `rawHeaders` and streams, whose `write` returns undefined. The body is already parsed. */
   async 'node-mocks-http'(plantStore, request) {
     const body = Buffer.from(request.body ?? '')
     const headers = { ...toHeaders(request), 'content-length': String(body.length) }
@@ -67,7 +67,7 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRe
     return toTestResponse(statusCode, headers, payload)
   },
 
-  /** Workers that have `fetch`; neither the request nor the response has a socket. */
+  /** For workers with `fetch`. Neither the request nor the response has a socket. */
   async 'fetch-to-node'(plantStore, request) {
     const { method, path, body } = request
     const init = { method, headers: toHeaders(request), ...(body !== undefined && { body }) }
@@ -79,17 +79,15 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRe
 }
 
 for (const [name, call] of Object.entries(ADAPTERS)) {
-  suite(`a request that ${name} makes up`, { timeout: 300_000 }, () => {
-    for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
-      test(`is answered as the contract says: ${group}`, async () => {
-        const plantStore = createPlantStore({ authenticate })
-        const client = { send: (request: TestRequest) => call(plantStore, request) }
-        // Nothing tells that a field was given twice.
-        await checkCases(client, group, rows, { prefix: '', isHttp1: false })
-      })
-    }
+  suite(`requests from ${name}`, { timeout: 300_000 }, () => {
+    test('fulfills the contract', async (t) => {
+      const plantStore = createPlantStore({ authenticate })
+      const client = { send: (request: TestRequest) => call(plantStore, request) }
+      // The adapters merge repeated header fields, so the cases with such fields are skipped, as on HTTP/2.
+      await testCases(t, { name, client, isHttp1: false })
+    })
 
-    test('creates a plant with an id beyond 2^53', async () => {
+    test(`creates a plant with an id beyond 2^53 (${name})`, async () => {
       const plantStore = createPlantStore({ authenticate })
 
       const created = await call(plantStore, post('ada', '{"id":9007199254740993,"name":"Férn 🌱"}'))
@@ -100,7 +98,7 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
       assert.equal((await call(plantStore, del('ada', '9007199254740993'))).status, 204)
     })
 
-    test('gets a list of 5,000 plants whole', async () => {
+    test(`returns a complete list of 5,000 plants (${name})`, async () => {
       const store = memoryStore()
       const plants = Array.from({ length: 5000 }, (_, i) => ({ name: `é ${i}` }))
       for (const [i, plant] of plants.entries()) void store.create('ada', { id: BigInt(i), ...plant })
@@ -112,7 +110,7 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
   })
 }
 
-/** A request and a response that a test creates, and the text that the response writes. */
+/** Completes a request that a test has created, and returns its response and the text that the response has written. */
 function createRequestAndResponse(
   request: IncomingMessage,
   testRequest: TestRequest,
@@ -129,23 +127,23 @@ function createRequestAndResponse(
   return { response, sent: () => text }
 }
 
-/** Lets pass what an immediate response needs. */
+/** Waits for as many event-loop ticks as an immediate response needs. */
 async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('a request that a test creates', { timeout: 300_000 }, () => {
+suite('a request created by a test', { timeout: 300_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }
 
   const requests: Record<string, (body: string) => IncomingMessage> = {
-    'as a stream of strings without a socket': (body) => Readable.from([body]) as unknown as IncomingMessage,
-    'as a stream of bytes without a socket': (body) => Readable.from([Buffer.from(body)]) as unknown as IncomingMessage,
+    'a stream of strings without a socket': (body) => Readable.from([body]) as unknown as IncomingMessage,
+    'a stream of bytes without a socket': (body) => Readable.from([Buffer.from(body)]) as unknown as IncomingMessage,
   }
-  const sockets = { 'a socket that is not connected': () => new Socket(), null: () => null, undefined: () => undefined }
+  const sockets = { unconnected: () => new Socket(), null: () => null, undefined: () => undefined }
   for (const [name, createSocket] of Object.entries(sockets)) {
-    requests[`as an IncomingMessage with ${name}`] = (body) => {
+    requests[`an IncomingMessage whose socket is ${name}`] = (body) => {
       const request = new IncomingMessage(createSocket()!)
       request.push(body)
       request.push(null)
@@ -155,11 +153,11 @@ suite('a request that a test creates', { timeout: 300_000 }, () => {
 
   for (const [name, createRequest] of Object.entries(requests)) {
     for (const [what, asked, status] of [
-      ['a plant', created, 200],
+      ['a valid plant', created, 200],
       ['a malformed body', malformed, 400],
-      ['no token', rejected, 401],
+      ['a missing token', rejected, 401],
     ] as const) {
-      test(`${name} gets its response immediately: ${what}`, async () => {
+      test(`responds immediately with ${status} to ${what} (${name})`, async () => {
         const request = createRequest(String(asked.body))
         const { response, sent } = createRequestAndResponse(request, asked)
         createPlantStore({ authenticate })(request, response)
@@ -171,11 +169,11 @@ suite('a request that a test creates', { timeout: 300_000 }, () => {
   }
 
   for (const [name, socket] of Object.entries({
-    'a Socket that is not connected': new Socket(),
+    'an unconnected Socket': new Socket(),
     'an EventEmitter': new EventEmitter(),
     'an object': {},
   })) {
-    test(`with ${name} for a socket gets its response through a ServerResponse that has none`, async () => {
+    test(`responds if request.socket is ${name} and the ServerResponse has no socket`, async () => {
       const request = Object.assign(new IncomingMessage(new Socket()), { socket })
       request.push(created.body)
       request.push(null)
@@ -187,7 +185,7 @@ suite('a request that a test creates', { timeout: 300_000 }, () => {
     })
   }
 
-  test('without a connection and without the end of its body is rejected immediately', async () => {
+  test('rejects a request immediately that has no connection and whose body never ends', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)

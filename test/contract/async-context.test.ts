@@ -17,7 +17,7 @@ import { RawConnection } from '../support/wire/raw-connection.ts'
 import { createService, serve } from '../support/wire/service.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-/** A request whose token and context have the same name. */
+/** Creates a request whose token is also the name of its async context. */
 function createRequest(method: string, path: string, name: string, fields = ''): string {
   return `${method} ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${name}\r\n${fields}\r\n`
 }
@@ -38,17 +38,17 @@ function getName({ headers }: HostRequest): string {
   return headers.authorization!.slice('Bearer '.length)
 }
 
-/** The lists of one owner are told apart by the plants that they ask for: `ada.1` asks for those beyond 10,000. */
+/** Distinguishes the lists of an owner by their `after`: `ada.1` lists the plants beyond 10,000. */
 function getListName(owner: string, { after = 0n }: PageRequest): string {
   return after < 10_000n ? owner : `${owner}.${after / 10_000n}`
 }
 
 type Options = CommonOptions & { readonly authenticate?: (token: string) => string }
 
-/** A host that knows the request of each call by its async context alone, and serves plants. */
+/** Creates a host that identifies the request of each call by the async context only. */
 function createHost(store: Partial<Store>, options: Options) {
   const context = new AsyncLocalStorage<string>()
-  /** The names of the calls: those that had the context of another request say so. */
+  /** The calls. A call in the context of another request is marked. */
   const calls: string[] = []
   const recordCall = (call: string, name: string): void => {
     const contextName = context.getStore() ?? 'none'
@@ -71,7 +71,7 @@ function createHost(store: Partial<Store>, options: Options) {
     onError: (_, request) => recordCall('onError', getName(request)),
     ...options,
   })
-  /** Has a server run the whole of each request in a context, as what traces requests does. */
+  /** Makes a server run each request in a context of its own, as tracing libraries do. */
   function trace(server: Server): Server {
     const emit = server.emit.bind(server) as (event: string, ...args: unknown[]) => boolean
     server.emit = (event: string, ...args: unknown[]) => {
@@ -90,28 +90,28 @@ const SERVERS: Readonly<Record<string, (plants: PlantStore) => Server>> = {
 
 type OpenConnection = () => Promise<RawConnection>
 
-/** Sends requests on one connection, and waits for their answers. */
+/** Sends requests on one connection, and waits for their responses. */
 async function sendPipelined(open: OpenConnection, ...requests: readonly string[]): Promise<void> {
   const client = await open()
   await client.send(requests.join('')).readResponses(requests.length)
 }
 
-/** Sends requests, each on a connection of its own, and waits for their answers. */
+/** Sends each request on a connection of its own, and waits for the responses. */
 async function sendConcurrently(open: OpenConnection, ...requests: readonly string[]): Promise<void> {
   const clients = await Promise.all(requests.map(open))
   await Promise.all(clients.map((client, i) => client.send(requests[i]!).readResponses(1)))
 }
 
-/** Lists of 3,000 plants. */
+/** Overrides `list` so that each list has 3,000 plants. */
 const LONG_LISTS: Partial<Store> = {
   list: (_, { after = 0n, limit }) => (after % 10_000n === 3000n ? EMPTY_PAGE : createPageAfter(after, { limit })),
 }
 
 type Row = readonly [
   name: string,
-  /** Sends the requests, and settles when all are answered. */
+  /** Sends the requests, and resolves after the last response. */
   send: (open: OpenConnection, calls: readonly string[]) => Promise<void>,
-  /** How often each is called. */
+  /** How often each function is called. */
   calls: Readonly<Record<string, number>>,
   store?: Partial<Store>,
   options?: Options,
@@ -119,7 +119,7 @@ type Row = readonly [
 
 const ROWS: readonly Row[] = [
   [
-    'that waits behind another on its connection',
+    'a request that waits for an earlier one on its connection',
     (open) =>
       sendPipelined(
         open,
@@ -131,13 +131,13 @@ const ROWS: readonly Row[] = [
     { authenticate: 4, onResponse: 4, validate: 2, create: 2, list: 1, delete: 1 },
   ],
   [
-    'that waits and fails',
+    'a waiting request that fails',
     (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob'), createListRequest('eve')),
     { authenticate: 3, onResponse: 3, list: 3, onError: 3 },
     { list: () => Promise.reject(new Error('lost')) },
   ],
   [
-    'that waits and whose store does not answer in time',
+    'a waiting request whose store times out',
     (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob')),
     { onResponse: 2, list: 2, onError: 2 },
     { list: () => new Promise(() => undefined) },
@@ -145,19 +145,19 @@ const ROWS: readonly Row[] = [
     { storeTimeoutMs: 20, authenticate: (token) => token },
   ],
   [
-    'that waits and has a late body',
+    'a waiting request whose body arrives late',
     async (open, calls) => {
       const client = await open()
-      const answers = client.readResponses(3)
+      const responses = client.readResponses(3)
       client.send(createListRequest('ada') + createPostRequest('bob').slice(0, -10))
       await waitUntil(() => calls.length === 4)
       client.send(createPostRequest('bob').slice(-10) + createPostRequest('eve'))
-      await answers
+      await responses
     },
     { authenticate: 3, onResponse: 3, list: 1, validate: 2, create: 2 },
   ],
   [
-    'whose late body ends in one turn with those of others',
+    'requests whose bodies end in the same event-loop tick',
     async (open, calls) => {
       const bodies = ['ada', 'bob', 'eve'].map((name) => createPostRequest(name))
       const clients = await Promise.all(bodies.map(open))
@@ -168,7 +168,7 @@ const ROWS: readonly Row[] = [
     { authenticate: 3, onResponse: 3, validate: 3, create: 3 },
   ],
   [
-    'that is refused, behind another, before its body has come',
+    'a waiting request that is rejected before its body has arrived',
     async (open) => {
       const client = await open()
       client.send(createPostRequest('ada') + createRequest('POST', '/plants', 'bob', 'Content-Length: 5\r\n'))
@@ -178,17 +178,17 @@ const ROWS: readonly Row[] = [
     { authenticate: 2, onResponse: 2, validate: 1, create: 1 },
   ],
   [
-    'for a long list, beside those of others',
+    'concurrent long lists of different owners',
     (open) =>
       sendConcurrently(open, ...['ada', 'bob', 'eve', 'dan'].map((name) => createListRequest(name, '?limit=2500'))),
-    // A list with a limit is read twice.
+    // Each list with a limit is read twice.
     { authenticate: 4, onResponse: 4, list: 4 * 6 },
     LONG_LISTS,
   ],
   [
-    'for a long list that waits for those of its owner',
+    'a long list that waits for other lists of its owner',
     (open) => sendConcurrently(open, ...[1, 2, 3].map((n) => createListRequest(`ada.${n}`, `?after=${n}0000`))),
-    // Two of them read their first page again.
+    // The two lists that waited read their first page again.
     { authenticate: 3, onResponse: 3, list: 3 * 4 + 2 },
     LONG_LISTS,
     { maxListsPerOwner: 1 },
@@ -196,9 +196,9 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const [name, create] of Object.entries(SERVERS)) {
-  suite(`in ${name}, each call for a request has its async context`, { timeout: 300_000 }, () => {
-    for (const [name, send, expected, store = {}, options = {}] of ROWS) {
-      test(name, async (t) => {
+  suite(`${name} runs each call in the async context of its request:`, { timeout: 300_000 }, () => {
+    for (const [row, send, expected, store = {}, options = {}] of ROWS) {
+      test(`${row} (${name})`, async (t) => {
         const { service, calls, trace } = createHost(store, options)
         const server = await serve(t, trace(create(service)))
         await send(() => RawConnection.open(server), calls)

@@ -9,11 +9,11 @@ import { serveAndConnect } from '../support/wire/client.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createService, del, post } from '../support/wire/service.ts'
 
-/** What a host does with a request before the service gets it. */
+/** A middleware that runs before the service. */
 type Parser = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 
 const PLANT = '{"id":7,"name":"Fern"}'
-/** With an id that a double cannot hold. */
+/** Has an id that a double can't represent. */
 const LARGE_ID_PLANT = '{"id":9007199254740993,"name":"Fern"}'
 
 const EMPTY_BODY = 'The body is empty: expected a value at byte 0.'
@@ -24,24 +24,24 @@ const INVALID_ID = 'The plant is invalid: id must be from -9223372036854775808 t
 const TOO_LARGE = 'The body is larger than 100 bytes.'
 const TOO_DEEP = 'The body is nested too deeply: expected at most 64 levels at byte 89.'
 
-/** What is answered, and what `onError` is told. */
+/** The expected response, and the errors that `onError` gets. */
 const createRejection = (error: number, message: string, ...reportedErrors: string[]) => ({
   status: Math.trunc(error / 100),
   body: JSON.stringify({ error, message }),
-  told: reportedErrors,
+  reportedErrors,
 })
 const createFailure = (reportedError: string) => createRejection(50000, 'An internal error occurred.', reportedError)
 const TOO_LATE = createFailure(
   'TypeError: The body was already read: mount plant-store before the body parser, or keep the unparsed body in request.rawBody',
 )
-const CREATED = { status: 200, body: '{"name":"Fern"}', told: [] as string[] }
+const CREATED = { status: 200, body: '{"name":"Fern"}', reportedErrors: [] as string[] }
 
 const parseJson = express.json({ limit: '10mb' }) as Parser
 const parseBuffer = express.raw({ type: 'application/json' }) as Parser
 const parseText = express.text({ type: 'application/json' }) as Parser
 const parseForm = express.urlencoded() as Parser
 
-/** A parser that reads the body and makes of it what it likes. */
+/** Creates a parser that reads the body and sets `req.body` and `req.rawBody`. */
 function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => undefined): Parser {
   return (request, _, next) => {
     void buffer(request).then((bytes) => {
@@ -51,7 +51,7 @@ function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => 
   }
 }
 
-/** Copies bytes to an array that isn't an instance of the `Uint8Array` here, as those of Node aren't in Jest's jsdom. */
+/** Copies bytes to a `Uint8Array` of another realm, such as Node's `Uint8Array` in Jest's jsdom. */
 const copyToOtherRealm = (bytes: Uint8Array): unknown => runInNewContext('Uint8Array.from(bytes)', { bytes })
 
 function createNestedPlant(levels: number): string {
@@ -61,7 +61,7 @@ function createNestedPlant(levels: number): string {
 const CYCLIC_ARRAY: unknown[] = []
 CYCLIC_ARRAY.push(CYCLIC_ARRAY)
 
-/** As JSON text it would have 2^60 values. */
+/** Serialized as JSON, this array would have 2^60 values. */
 const NESTED_SHARED_ARRAY = Array.from({ length: 60 }).reduce((item) => [item, item], 1)
 
 const throwingPlant = {
@@ -89,7 +89,7 @@ class PlantWithToJson {
   }
 }
 
-/** A host that does something to the request and goes on at once. */
+/** Creates a middleware that changes the request and calls `next` immediately. */
 function callThenNext(callback: (request: IncomingMessage) => unknown): Parser {
   return (request, _, next) => {
     callback(request)
@@ -97,12 +97,12 @@ function callThenNext(callback: (request: IncomingMessage) => unknown): Parser {
   }
 }
 
-/** A parser that keeps the bytes beside the object, as that of Cloud Functions does. */
+/** A parser that keeps the original bytes in `rawBody`, as Cloud Functions does. */
 const parseAndKeepRawBody = express.json({
   verify: (request, _, rawBody) => Object.assign(request, { rawBody }),
 }) as Parser
 
-/** A host that keeps the text of a body itself. */
+/** A middleware that keeps the text of a body in `rawBody`. */
 const keepRawText: Parser = (request, response, next) => {
   parseTo(() => ({}), String)(request.setEncoding('utf8'), response, next)
 }
@@ -120,72 +120,102 @@ type Row = readonly [name: string, parser: Parser, body: string, typeof CREATED,
 
 const ROWS: readonly Row[] = [
   ['a Buffer', parseBuffer, PLANT, CREATED],
-  ['a Buffer, with an id beyond 2^53', parseBuffer, LARGE_ID_PLANT, CREATED],
-  ['a Buffer that is no JSON', parseBuffer, '{"id":7]', createRejection(40001, INVALID_JSON)],
-  ['a Buffer of as many bytes as it may have', parseBuffer, PLANT.padEnd(100), CREATED],
-  ['a Buffer over the limit', parseBuffer, PLANT.padEnd(101), createRejection(41300, TOO_LARGE)],
+  ['a Buffer with an id beyond 2^53', parseBuffer, LARGE_ID_PLANT, CREATED],
+  ["a Buffer that isn't JSON", parseBuffer, '{"id":7]', createRejection(40001, INVALID_JSON)],
+  ['a Buffer of the maximum size', parseBuffer, PLANT.padEnd(100), CREATED],
+  ['a Buffer over the size limit', parseBuffer, PLANT.padEnd(101), createRejection(41300, TOO_LARGE)],
   ['a Uint8Array', parseTo((bytes) => new Uint8Array(bytes)), LARGE_ID_PLANT, CREATED],
-  ['a Uint8Array of another realm', parseTo((bytes) => copyToOtherRealm(bytes)), LARGE_ID_PLANT, CREATED],
+  ['a Uint8Array from another realm', parseTo((bytes) => copyToOtherRealm(bytes)), LARGE_ID_PLANT, CREATED],
   ['a string', parseText, PLANT, CREATED],
-  ['a string, with an id beyond 2^53', parseText, LARGE_ID_PLANT, CREATED],
+  ['a string with an id beyond 2^53', parseText, LARGE_ID_PLANT, CREATED],
   ['an empty string', parseTo(() => ''), PLANT, createRejection(40001, EMPTY_BODY)],
-  ['a string over the limit', parseText, PLANT.replace('Fern', 'é'.repeat(50)), createRejection(41300, TOO_LARGE)],
+  ['a string over the size limit', parseText, PLANT.replace('Fern', 'é'.repeat(50)), createRejection(41300, TOO_LARGE)],
   ['an object', parseJson, PLANT, CREATED],
-  ['an object that is no plant', parseJson, '{"id":7}', createRejection(40002, MISSING_NAME)],
+  ["an object that isn't a plant", parseJson, '{"id":7}', createRejection(40002, MISSING_NAME)],
   ['an object whose id is beyond 2^53', parseJson, LARGE_ID_PLANT, TOO_LATE],
-  ['an object whose id is no whole number', parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
+  ["an object whose id isn't an integer", parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
   ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
-  ['an object of 20,000 levels', parseJson, createNestedPlant(20_000), createRejection(40001, TOO_DEEP)],
+  ['an object with 20,000 nesting levels', parseJson, createNestedPlant(20_000), createRejection(40001, TOO_DEEP)],
   [
-    'an object of 2^60 values',
+    'an object with 2^60 values',
     parseTo(() => ({ id: 7, name: 'Fern', x: NESTED_SHARED_ARRAY })),
     PLANT,
     createRejection(41300, TOO_LARGE),
   ],
-  ['a cycle', parseTo(() => ({ id: 7, name: 'Fern', x: CYCLIC_ARRAY })), PLANT, createRejection(40001, TOO_DEEP)],
-  ['a getter that throws', parseTo(() => throwingPlant), PLANT, createFailure('Error: no')],
-  ['a getter that says another id later', parseTo(createPlantWithChangingId), PLANT, CREATED],
-  ['a toJSON that says another id', parseTo(() => new PlantWithToJson()), PLANT, CREATED],
   [
-    'a Date in place of a name',
+    'a cyclic object',
+    parseTo(() => ({ id: 7, name: 'Fern', x: CYCLIC_ARRAY })),
+    PLANT,
+    createRejection(40001, TOO_DEEP),
+  ],
+  ['an object whose getter throws', parseTo(() => throwingPlant), PLANT, createFailure('Error: no')],
+  ['an object whose getter returns a different id each time', parseTo(createPlantWithChangingId), PLANT, CREATED],
+  ['an object whose toJSON returns a different id', parseTo(() => new PlantWithToJson()), PLANT, CREATED],
+  [
+    'an object whose name is a Date',
     parseTo(() => ({ id: 7, name: new Date() })),
     PLANT,
     createRejection(40002, INVALID_NAME),
   ],
-  ['a BigInt in place of a name', parseTo(() => ({ id: 7, name: 7n })), PLANT, createRejection(40002, INVALID_NAME)],
-  ['an id that is a bigint', parseTo(() => ({ id: 7n, name: 'Fern' })), PLANT, CREATED],
-  ['a bigint beyond 2^53', parseTo(() => ({ id: 9007199254740993n, name: 'Fern' })), LARGE_ID_PLANT, CREATED],
   [
-    'a bigint beyond int64',
+    'an object whose name is a bigint',
+    parseTo(() => ({ id: 7, name: 7n })),
+    PLANT,
+    createRejection(40002, INVALID_NAME),
+  ],
+  ['an object whose id is a bigint', parseTo(() => ({ id: 7n, name: 'Fern' })), PLANT, CREATED],
+  [
+    'an object whose id is a bigint beyond 2^53',
+    parseTo(() => ({ id: 9007199254740993n, name: 'Fern' })),
+    LARGE_ID_PLANT,
+    CREATED,
+  ],
+  [
+    'an object whose id is a bigint beyond int64',
     parseTo(() => ({ id: 2n ** 63n, name: 'Fern' })),
     PLANT,
     createRejection(40002, INVALID_ID),
   ],
-  ['an unknown member beyond the range of a double', parseJson, '{"id":7,"name":"Fern","x":1e400}', CREATED],
-  ['a name beyond the range of a double', parseJson, '{"id":7,"name":1e400}', createRejection(40002, INVALID_NAME)],
-  ['a tag that is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
-  ['unknown members that JSON lacks', parseTo(() => ({ id: 7, name: 'Fern', x: noop, y: Symbol() })), PLANT, CREATED],
-  ['an object and its bytes, with an id beyond 2^53', parseAndKeepRawBody, LARGE_ID_PLANT, CREATED],
+  ['an object whose unknown member overflows a double', parseJson, '{"id":7,"name":"Fern","x":1e400}', CREATED],
   [
-    'an object and its bytes, over the limit',
+    'an object whose name is a number that overflows a double',
+    parseJson,
+    '{"id":7,"name":1e400}',
+    createRejection(40002, INVALID_NAME),
+  ],
+  ['an object whose tag is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
+  [
+    "an object whose unknown members can't be serialized as JSON",
+    parseTo(() => ({ id: 7, name: 'Fern', x: noop, y: Symbol() })),
+    PLANT,
+    CREATED,
+  ],
+  ['an object with an id beyond 2^53 and its original bytes', parseAndKeepRawBody, LARGE_ID_PLANT, CREATED],
+  [
+    'an object whose original bytes exceed the size limit',
     parseAndKeepRawBody,
     PLANT + ' '.repeat(99),
     createRejection(41300, TOO_LARGE),
   ],
-  ['an object and its text, with an id beyond 2^53', keepRawText, LARGE_ID_PLANT, CREATED],
-  ['bytes in rawBody alone', parseTo(noop, (bytes) => bytes), LARGE_ID_PLANT, CREATED],
-  ['a string, and an object in rawBody', parseTo(String, () => ({ id: 7, name: 'Fern' })), LARGE_ID_PLANT, CREATED],
+  ['an object with an id beyond 2^53 and its original text', keepRawText, LARGE_ID_PLANT, CREATED],
+  ['bytes in rawBody without req.body', parseTo(noop, (bytes) => bytes), LARGE_ID_PLANT, CREATED],
+  ['a string if rawBody is an object', parseTo(String, () => ({ id: 7, name: 'Fern' })), LARGE_ID_PLANT, CREATED],
   ['an array', parseJson, '[]', TOO_LATE],
   ['null', parseTo(() => null), PLANT, TOO_LATE],
-  ['nothing', parseTo(noop), PLANT, TOO_LATE],
-  ['nothing of an empty body', parseTo(noop), '', createRejection(40001, EMPTY_BODY)],
-  ['an object in place of an empty body', parseJson, '', createRejection(40001, EMPTY_BODY)],
-  ['a body that is none of its own', parseForm, LARGE_ID_PLANT, CREATED],
-  ['a body that it paused', callThenNext((request) => request.pause()), LARGE_ID_PLANT, CREATED],
-  ['a body that it wants as text', callThenNext((request) => request.setEncoding('utf8')), PLANT, TOO_LATE],
-  ['a body that it reads as well', addDataListener, LARGE_ID_PLANT, CREATED],
+  ['a missing req.body', parseTo(noop), PLANT, TOO_LATE],
+  ['a missing req.body after an empty body', parseTo(noop), '', createRejection(40001, EMPTY_BODY)],
+  ['an object that the parser created for an empty body', parseJson, '', createRejection(40001, EMPTY_BODY)],
+  ['a body that the parser ignored', parseForm, LARGE_ID_PLANT, CREATED],
+  ['a body that the host paused', callThenNext((request) => request.pause()), LARGE_ID_PLANT, CREATED],
   [
-    'a body that it reads while the token is looked up',
+    'a body for which the host has set an encoding',
+    callThenNext((request) => request.setEncoding('utf8')),
+    PLANT,
+    TOO_LATE,
+  ],
+  ['a body that the host reads too', addDataListener, LARGE_ID_PLANT, CREATED],
+  [
+    'a body that the host reads during an asynchronous authenticate',
     addDataListener,
     PLANT,
     TOO_LATE,
@@ -194,27 +224,29 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`a parser before the service, in ${protocol}, that leaves`, () => {
+  suite(`after a body parser, on ${protocol}`, () => {
     for (const [name, parser, body, expected, options] of ROWS) {
-      test(name, { timeout: 300_000 }, async (t) => {
-        const told: string[] = []
-        const onError = (error: unknown): unknown => told.push(String(error))
+      const { error } = JSON.parse(expected.body) as { error?: number }
+      const behavior = error === undefined ? `accepts ${name}` : `rejects ${name} with ${error}`
+      test(`${behavior} (${protocol})`, { timeout: 300_000 }, async (t) => {
+        const reportedErrors: string[] = []
+        const onError = (error: unknown): unknown => reportedErrors.push(String(error))
         const plantStore = createService({ maxBodyBytes: 100, onError, ...options })
         const client = await serveAndConnect(t, protocol, (request, response) => {
           parser(request, response, () => plantStore(request, response))
         })
 
-        const answer = await client.send(post('ada', body))
+        const response = await client.send(post('ada', body))
 
-        assert.deepEqual({ status: answer.status, body: answer.body, told }, expected)
-        // The plant has the id that the body says.
+        assert.deepEqual({ status: response.status, body: response.body, reportedErrors }, expected)
+        // The id of the plant is the id in the body.
         if (expected === CREATED) assert.equal((await client.send(del('ada', /\d+/.exec(body)![0]))).status, 204)
       })
     }
   })
 }
 
-test('warns once, at the first request whose body a parser has turned into an object', async (t) => {
+test('warns once, on the first request whose body a parser has converted to an object', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)

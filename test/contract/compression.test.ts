@@ -15,18 +15,18 @@ import { decodeBody, serveAndConnect, type Client } from '../support/wire/client
 import { createLongListStore, getWithEncoding, LIST_BODIES } from './long-lists.ts'
 import { loadMiddleware } from './middleware.ts'
 
-// One of them says that listeners pile up. Another one says that a list broke off, as it must.
+// MaxListenersExceededWarning must not occur. The PlantStoreWarning about the truncated list is expected.
 const warnings: Error[] = []
 process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
-suite('a client that reads slowly', { timeout: 300_000 }, () => {
+suite('with a client that reads slowly', { timeout: 300_000 }, () => {
   for (const [name, coding] of [
     ['compression', 'gzip'],
     ['compression', 'br'],
     ['compression-1.7', 'gzip'],
   ] as const) {
-    test(`gets 200,000 plants whole through ${name}, for ${coding}, at the cost of less than 2 MiB`, async (t) => {
+    test(`${name} sends a complete list of 200,000 plants as ${coding} in less than 2 MiB of memory`, async (t) => {
       const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
       const compress = loadMiddleware(name)
       let sent: ServerResponse | undefined
@@ -38,14 +38,14 @@ suite('a client that reads slowly', { timeout: 300_000 }, () => {
       const digest = createHash('sha256')
       const decoding = pipeline(decoder, digest)
 
-      // What the first request loads and compiles is not the cost of the list.
+      // Warm up, so that loading and compiling code isn't measured.
       await (await openResponse(server, getWithEncoding('some', coding))).toArray()
       const before = await measureMemoryUsed()
       const response = await openResponse(server, getWithEncoding('many', coding))
       const costs: number[] = []
       let received = 0
       for await (const chunk of response) {
-        // The client is always slower than the server.
+        // Wait until the server's buffer is full, so that the client is always slower.
         await waitUntil(() => sent!.writableNeedDrain || sent!.writableFinished)
         received += (chunk as Buffer).length
         if (received > costs.length * 1_000_000) costs.push((await measureMemoryUsed()) - before)
@@ -60,7 +60,7 @@ suite('a client that reads slowly', { timeout: 300_000 }, () => {
   }
 })
 
-suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
+suite('on HTTP/2, behind compression', { timeout: 300_000 }, () => {
   function serveCompressed(t: TestContext): Promise<Client> {
     const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
     const compress = loadMiddleware('compression', { threshold: 0 })
@@ -70,7 +70,7 @@ suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
   }
 
   for (const coding of ['gzip', 'br']) {
-    test(`sends a list of 200,000 plants whole, for ${coding}`, async (t) => {
+    test(`sends a complete list of 200,000 plants as ${coding}`, async (t) => {
       const { status, headers, body } = await (await serveCompressed(t)).send(getWithEncoding('many', coding))
 
       const own = { 'content-type': 'application/json', 'cache-control': 'no-store' }
@@ -79,7 +79,7 @@ suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
       assert.ok(body === LIST_BODIES.get('many'), `${body.length} characters`)
     })
 
-    test(`refuses an upload at once, and ends its stream after the whole response, for ${coding}`, async (t) => {
+    test(`rejects an upload immediately, and ends its stream after the complete ${coding} response`, async (t) => {
       const client = await serveCompressed(t)
       const elapsed = createProcessClock()
       const request = { method: 'POST', path: '/plants', fields: ['Accept-Encoding', coding], body: 'aa' }
@@ -94,12 +94,12 @@ suite('HTTP/2, behind compression', { timeout: 300_000 }, () => {
       assert.deepEqual([headers[':status'], headers['content-encoding']], [401, coding])
       const { error } = JSON.parse(decodeBody(coding, Buffer.concat(chunks))) as { error: number }
       assert.equal(error, 40100)
-      assert.ok(ms < 1900, `the status came after ${ms} ms`)
+      assert.ok(ms < 1900, `the response took ${ms} ms`)
       assert.equal(upload.rstCode, constants.NGHTTP2_NO_ERROR)
     })
   }
 
-  test('cuts a list that fails', async (t) => {
+  test('aborts the stream of a list that fails', async (t) => {
     const client = await serveCompressed(t)
     await assert.rejects(client.send(getWithEncoding('failing', 'gzip')), { code: 'ERR_HTTP2_STREAM_ERROR' })
   })

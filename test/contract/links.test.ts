@@ -15,14 +15,17 @@ import { createTempDirectory } from '../support/temp-files.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { createService, get, listen, getPort, close } from '../support/wire/service.ts'
 
-/** Each way to mount the service, with the path of `/plants` there. */
+/** Ways to mount the service, each with the resulting path of `/plants`. */
 const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Promise<Server> | Server]>> = {
   'node:http': ['/plants', () => createServer(createPlantsService())],
   'node:http2': ['/plants', () => createHttp2Server(createPlantsService()) as unknown as Server],
   'a basePath': ['/api/v1/plants', () => createServer(createPlantsService('/api/v1'))],
-  'a basePath with escapes': ['/caf%C3%A9/a%20b/plants', () => createServer(createPlantsService('/caf%C3%A9/a%20b'))],
+  'a basePath with percent-escapes': [
+    '/caf%C3%A9/a%20b/plants',
+    () => createServer(createPlantsService('/caf%C3%A9/a%20b')),
+  ],
   Express: ['/api/plants', () => createServer(express().use('/api', createPlantsService()))],
-  'Express routers in each other': [
+  'nested Express routers': [
     '/api/v1/plants',
     () => createServer(express().use('/api', express.Router().use('/v1', createPlantsService()))),
   ],
@@ -39,7 +42,7 @@ const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Prom
   ],
 }
 
-/** The service with three plants of ada. */
+/** Creates a service in which ada has three plants. */
 function createPlantsService(basePath = ''): PlantStore {
   const store = memoryStore()
   for (const id of [1n, 2n, 3n]) void store.create('ada', { id, name: `plant ${id}` })
@@ -61,7 +64,7 @@ function parseNextLink(link: string | undefined): string {
   return /^<(.+)>; rel="next"$/.exec(link ?? '')![1]!
 }
 
-suite('Link points to the next page', () => {
+suite('the Link header points to the next page', () => {
   for (const [mount, [path, create]] of Object.entries(MOUNTS)) {
     test(`under ${mount}`, async (t) => {
       const client = await openClient(t, create, mount === 'node:http2' ? 'h2c' : 'http')
@@ -75,8 +78,8 @@ suite('Link points to the next page', () => {
 
   for (const [what, method, target] of [
     ['HEAD', 'HEAD', '/api/plants?limit=1'],
-    ['a target in absolute form', 'GET', 'http://host/api/plants?limit=1'],
-    ['an escaped path', 'GET', '/%61pi/%70lants?limit=1'],
+    ['a request target in absolute form', 'GET', 'http://host/api/plants?limit=1'],
+    ['a percent-encoded path', 'GET', '/%61pi/%70lants?limit=1'],
   ] as const) {
     test(`in the response to ${what}`, async (t) => {
       const client = await openClient(t, () => createServer(createPlantsService('/api')), 'http')
@@ -98,33 +101,41 @@ const PYTHON = `
 import sys, urllib.parse
 for base in sys.argv[2:]: print(urllib.parse.urljoin(base, sys.argv[1]))`
 
-suite('Link is resolved right', () => {
+suite('the Link header', () => {
   const reference = 'plants?limit=1&after=1'
   const bases = ['http://host/plants', 'http://host/plants?limit=1', 'https://host:8/a/b/plants?limit=1&after=0']
   const expected = ['http://host/', 'http://host/', 'https://host:8/a/b/'].map((folder) => folder + reference)
 
-  test('by the service’s own reference', async (t) => {
+  test('is relative to the URL of the list', async (t) => {
     const client = await openClient(t, () => createServer(createPlantsService()), 'http')
     const { headers } = await client.send(get('ada', '/plants?limit=1'))
     assert.equal(parseNextLink(headers['link']), reference)
   })
 
-  test('by WHATWG URL', () => {
+  test('is resolved correctly by the WHATWG URL class', () => {
     assert.deepEqual(
       bases.map((base) => new URL(reference, base).href),
       expected,
     )
   })
 
-  test('by java.net.URI, which follows RFC 2396', { skip: skipWithoutCommand('java') }, (t) => {
-    const file = join(createTempDirectory(t), 'Resolve.java')
-    writeFileSync(file, JAVA)
-    const resolved = execFileSync('java', [file, reference, ...bases], { encoding: 'utf8' })
-    assert.deepEqual(resolved.trim().split('\n'), expected)
-  })
+  test(
+    'is resolved correctly by java.net.URI, which implements RFC 2396',
+    { skip: skipWithoutCommand('java') },
+    (t) => {
+      const file = join(createTempDirectory(t), 'Resolve.java')
+      writeFileSync(file, JAVA)
+      const resolved = execFileSync('java', [file, reference, ...bases], { encoding: 'utf8' })
+      assert.deepEqual(resolved.trim().split('\n'), expected)
+    },
+  )
 
-  test('by Python’s urljoin, which follows RFC 3986', { skip: skipWithoutCommand('python3') }, () => {
-    const resolved = execFileSync('python3', ['-c', PYTHON, reference, ...bases], { encoding: 'utf8' })
-    assert.deepEqual(resolved.trim().split('\n'), expected)
-  })
+  test(
+    'is resolved correctly by Python’s urljoin, which implements RFC 3986',
+    { skip: skipWithoutCommand('python3') },
+    () => {
+      const resolved = execFileSync('python3', ['-c', PYTHON, reference, ...bases], { encoding: 'utf8' })
+      assert.deepEqual(resolved.trim().split('\n'), expected)
+    },
+  )
 })

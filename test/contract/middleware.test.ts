@@ -9,54 +9,57 @@ import { createProcessClock } from '../support/event-loop.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { close, listen, getPort, post, type TestResponse } from '../support/wire/service.ts'
-import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
-import { checkCases, type MountPoint, type ComparedResponse } from './check-cases.ts'
+import { testCases, type ComparedResponse } from './check-cases.ts'
+import { authenticate } from './contract-cases.ts'
 import { connectClient, decodeBody, type Client } from '../support/wire/client.ts'
 import { createLongListStore, getFirstPageBytes, getWithEncoding, LIST_SIZES, LIST_BODIES } from './long-lists.ts'
 import { CHAINS, type MiddlewareChain } from './middleware.ts'
 
-/** Puts a chain before a service. */
+/** Mounts a service behind a middleware chain. */
 function mountBehind({ handlers }: MiddlewareChain, plantStore: PlantStore): RequestListener {
   const app = express().disable('x-powered-by')
   for (const handler of handlers) app.use(handler)
   return app.use((request, response) => plantStore(request, response)) as RequestListener
 }
 
-/** What a chain may change of every response. */
+/** The response headers that any chain may change. */
 const CODING_FIELDS = /^content-(?:length|encoding)$/
 
 function omitHeaders(headers: TestResponse['headers'], names: readonly RegExp[]): TestResponse['headers'] {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.some((pattern) => pattern.test(name))))
 }
 
-/** What the service itself answered. The length is right or left out; what a chain adds is there. */
-function omitAddedFields({ addedFields: adds }: MiddlewareChain, answer: ComparedResponse): ComparedResponse {
-  const { headers, body } = answer
+/**
+ * Returns the part of a response that comes from the service. Asserts that the chain has added its header fields, and
+ * that Content-Length is correct or missing.
+ */
+function omitAddedFields({ addedFields }: MiddlewareChain, response: ComparedResponse): ComparedResponse {
+  const { headers, body } = response
   if (body !== '') {
     assert.ok([undefined, String(Buffer.byteLength(body))].includes(headers['content-length']))
-    for (const added of adds)
+    for (const added of addedFields)
       assert.ok(
         Object.keys(headers).some((name) => added.test(name)),
         String(added),
       )
   }
-  return { ...answer, headers: omitHeaders(headers, [CODING_FIELDS, ...adds]) }
+  return { ...response, headers: omitHeaders(headers, [CODING_FIELDS, ...addedFields]) }
 }
 
-// One of them says that listeners pile up. Another one says that a list broke off, as it must.
+// MaxListenersExceededWarning must not occur. The PlantStoreWarning about the truncated list is expected.
 const warnings: Error[] = []
 process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
 for (const chain of CHAINS) {
-  suite(`Behind ${chain.name}`, { timeout: 300_000 }, () => {
+  suite(`behind ${chain.name}`, { timeout: 300_000 }, () => {
     const store = createLongListStore()
     let server: Server
     let client: Client
     let response: ServerResponse
-    let responded: ((event: ResponseEvent) => void) | undefined
+    let onResponse: ((event: ResponseEvent) => void) | undefined
     before(async () => {
-      const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => responded?.(event) })
+      const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => onResponse?.(event) })
       server = createServer(mountBehind(chain, plantStore))
       server.prependListener('request', (_, created) => (response = created))
       await listen(server)
@@ -67,56 +70,60 @@ for (const chain of CHAINS) {
       return close(server)
     })
 
-    const place: MountPoint = {
-      prefix: '',
-      isHttp1: true,
-      fields: ['Accept-Encoding', 'gzip'],
-      expected: ({ status, headers, body }) => ({ status, headers: omitHeaders(headers, [CODING_FIELDS]), body }),
-      normalize: (answer) => omitAddedFields(chain, answer),
-    }
-    test('answers as the contract says', async () => {
-      for (const [group, rows] of Object.entries(CONTRACT_CASES)) await checkCases(client, group, rows, place)
+    test('fulfills the contract', async (t) => {
+      await testCases(t, {
+        name: `behind ${chain.name}`,
+        client,
+        isHttp1: true,
+        fields: ['Accept-Encoding', 'gzip'],
+        expected: ({ status, headers, body }) => ({ status, headers: omitHeaders(headers, [CODING_FIELDS]), body }),
+        normalize: (response) => omitAddedFields(chain, response),
+      })
     })
 
     for (const owner of ['some', 'more'] as const) {
       for (const coding of ['identity', 'gzip', 'br']) {
-        test(`sends a list of ${LIST_SIZES[owner]} plants whole, for ${coding}`, async () => {
-          const answer = await client.send(getWithEncoding(owner, coding))
+        test(`sends a complete list of ${LIST_SIZES[owner]} plants as ${coding} (${chain.name})`, async () => {
+          const response = await client.send(getWithEncoding(owner, coding))
 
-          const { status, headers, body } = omitAddedFields(chain, answer)
+          const { status, headers, body } = omitAddedFields(chain, response)
           assert.deepEqual(
             { status, headers },
             { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } },
           )
           assert.ok(
             body === LIST_BODIES.get(owner),
-            `${body.length} characters in place of ${LIST_BODIES.get(owner)!.length}`,
+            `${body.length} characters instead of ${LIST_BODIES.get(owner)!.length}`,
           )
         })
       }
     }
 
-    test('cuts a list that fails, and says so', async () => {
-      const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
+    test(`reports a list that fails as incomplete (${chain.name})`, async () => {
+      const reported = new Promise<ResponseEvent>((resolve) => (onResponse = resolve))
       await assert.rejects(client.send(getWithEncoding('failing', 'gzip')), { code: 'ECONNRESET' })
-      const { status, bytes, complete } = await told
+      const { status, bytes, complete } = await reported
       assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: getFirstPageBytes('some'), complete: false })
     })
 
-    test('ends a list when its client reads nothing and leaves', { timeout: 300_000 }, async () => {
-      const told = new Promise<ResponseEvent>((resolve) => (responded = resolve))
-      const request = client.open(getWithEncoding('endless', 'gzip'))
-      request.on('error', () => undefined).end()
-      await once(request, 'response')
-      await waitUntil(() => response.writableNeedDrain)
+    test(
+      `stops a list when a client disconnects without reading it (${chain.name})`,
+      { timeout: 300_000 },
+      async () => {
+        const reported = new Promise<ResponseEvent>((resolve) => (onResponse = resolve))
+        const request = client.open(getWithEncoding('endless', 'gzip'))
+        request.on('error', () => undefined).end()
+        await once(request, 'response')
+        await waitUntil(() => response.writableNeedDrain)
 
-      request.destroy()
+        request.destroy()
 
-      const { status, complete } = await told
-      assert.deepEqual({ status, complete }, { status: 200, complete: false })
-    })
+        const { status, complete } = await reported
+        assert.deepEqual({ status, complete }, { status: 200, complete: false })
+      },
+    )
 
-    test('carries out what a connection pipelines in order', { timeout: 300_000 }, async () => {
+    test(`runs pipelined requests in order (${chain.name})`, { timeout: 300_000 }, async () => {
       const connection = await RawConnection.open(server)
       const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
       const plant = '{"id":1,"name":"Fern"}'
@@ -128,7 +135,7 @@ for (const chain of CHAINS) {
     })
 
     for (const coding of ['identity', 'gzip', 'br']) {
-      test(`refuses an upload that is too large at once, for ${coding}`, async () => {
+      test(`rejects an oversized upload immediately, with a response as ${coding} (${chain.name})`, async () => {
         const fields = ['Transfer-Encoding', 'chunked', 'Accept-Encoding', coding]
         const upload = client.open({ ...post('ada', '', fields), body: undefined })
         const elapsed = createProcessClock()
@@ -143,7 +150,7 @@ for (const chain of CHAINS) {
         assert.equal(headers['content-type'], 'application/json')
         const body = decodeBody(headers['content-encoding'], await buffer(response))
         assert.equal(body, '{"error":41300,"message":"The body is larger than 65536 bytes."}')
-        assert.ok(ms < 1900, `the status came after ${ms} ms`)
+        assert.ok(ms < 1900, `the response took ${ms} ms`)
       })
     }
   })

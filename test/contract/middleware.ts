@@ -1,47 +1,47 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 
-/** What a host puts before a service. */
+/** A middleware that a host runs before the service. */
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void
 
-/** One middleware, or several in the order in which a host uses them. */
+/** One middleware, or several in the order in which the host runs them. */
 export interface MiddlewareChain {
   readonly name: string
   readonly handlers: readonly Handler[]
-  /** The names of the header fields that it adds to each response with a body, and may add to others. */
+  /** The names of the header fields that the chain adds to each response with a body, and may add to others. */
   readonly addedFields: readonly RegExp[]
 }
 
 const require = createRequire(import.meta.url)
 
-/** Makes a middleware of a package by its name, as an alias for an old version has no types. */
+/** Creates the middleware of a package. It's loaded by name because the aliases of old versions have no types. */
 export function loadMiddleware(name: string, options?: object): Handler {
   return (require(name) as (options?: object) => Handler)(options)
 }
 
-function createChain(name: string, handler: Handler, ...adds: readonly RegExp[]): MiddlewareChain {
-  return { name, handlers: [handler], addedFields: adds }
+function createChain(name: string, handler: Handler, ...addedFields: readonly RegExp[]): MiddlewareChain {
+  return { name, handlers: [handler], addedFields }
 }
 
 function combineChains(name: string, ...chains: readonly MiddlewareChain[]): MiddlewareChain {
   return {
     name,
     handlers: chains.flatMap(({ handlers }) => handlers),
-    addedFields: chains.flatMap(({ addedFields: adds }) => adds),
+    addedFields: chains.flatMap(({ addedFields }) => addedFields),
   }
 }
 
-/** Compresses from so many bytes on, and ends the response once that is done. */
+/** Compress responses of at least `threshold` bytes, and end a response after the compression has finished. */
 const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) =>
   [1024, 0].map((threshold) =>
-    createChain(`${name} from ${threshold} bytes on`, loadMiddleware(name, { threshold }), /^vary$/),
+    createChain(`${name} with threshold ${threshold}`, loadMiddleware(name, { threshold }), /^vary$/),
   ),
 )
 
-/** The same by others. Sends the head only with the first byte of the body. */
+/** Another implementation, which sends the header only together with the first byte of the body. */
 const POLKA_COMPRESSION = createChain('@polka/compression', loadMiddleware('@polka/compression'))
 
-/** Saves each session before the response ends. */
+/** Save the session before the response ends. */
 const SESSIONS = ['express-session', 'express-session-1.18.0'].map((name) =>
   createChain(name, loadMiddleware(name, { secret: 'secret', resave: false, saveUninitialized: true }), /^set-cookie$/),
 )
@@ -51,12 +51,12 @@ function changeSession(request: object, _: unknown, next: () => void): void {
   next()
 }
 
-/** Makes a cookie of a session that has changed. */
+/** Store a changed session in a cookie. */
 const COOKIE_SESSIONS = ['cookie-session', 'cookie-session-2.0'].map((name) =>
   combineChains(
     name,
     createChain(name, loadMiddleware(name, { keys: ['secret'] }), /^set-cookie$/),
-    createChain('a change', changeSession),
+    createChain('a changed session', changeSession),
   ),
 )
 
@@ -85,7 +85,7 @@ function callOnHeaders(_: unknown, response: ServerResponse, next: () => void): 
 
 const ON_HEADERS_1 = createChain('on-headers 1.0', callOnHeaders, /^x-on-headers$/)
 
-/** What hosts write themselves: it takes chunks for text, drops the encoding, and forgets to return anything. */
+/** A typical handwritten middleware: it converts chunks to text, drops the encoding, and returns nothing. */
 function tapResponse(_: unknown, response: ServerResponse, next: () => void): void {
   const write = response.write.bind(response) as (text: string) => boolean
   const end = response.end.bind(response) as (text?: string) => ServerResponse
@@ -96,7 +96,7 @@ function tapResponse(_: unknown, response: ServerResponse, next: () => void): vo
   next()
 }
 
-/** The same of `writeHead`: it looks at the response, and not at what else it is given. */
+/** A handwritten `writeHead` that only uses the headers set on the response, and ignores its other arguments. */
 function addFieldInWriteHead(_: unknown, response: ServerResponse, next: () => void): void {
   const writeHead = response.writeHead.bind<(status: number) => ServerResponse>(response)
   response.writeHead = (status: number) => {
@@ -106,17 +106,17 @@ function addFieldInWriteHead(_: unknown, response: ServerResponse, next: () => v
   next()
 }
 
-/** Each middleware alone, and all of them as a host may have them. */
+/** Each middleware alone, and typical combinations of them. */
 export const CHAINS: readonly MiddlewareChain[] = [
   ...[...COMPRESSIONS, ...SESSIONS, ...COOKIE_SESSIONS, ...REQUEST_LOGGERS, ...RESPONSE_TIMES],
   ...[HELMET, CORS, ON_HEADERS_1, POLKA_COMPRESSION],
   ...[
-    createChain('a tap on what is written', tapResponse),
-    createChain('a late field', addFieldInWriteHead, /^x-fields$/),
+    createChain('a wrapper of write and end', tapResponse),
+    createChain('a wrapper of writeHead', addFieldInWriteHead, /^x-fields$/),
   ],
-  // A request has one session: it is kept by the one or by the other.
+  // express-session and cookie-session are alternatives, so each chain contains only one of them.
   combineChains(
-    'all, as of today',
+    'all current versions',
     REQUEST_LOGGERS[0]!,
     RESPONSE_TIMES[0]!,
     HELMET,
@@ -125,7 +125,7 @@ export const CHAINS: readonly MiddlewareChain[] = [
     SESSIONS[0]!,
   ),
   combineChains(
-    'all, the session in a cookie',
+    'all current versions, with cookie-session',
     COMPRESSIONS[1]!,
     REQUEST_LOGGERS[0]!,
     RESPONSE_TIMES[0]!,
@@ -134,7 +134,7 @@ export const CHAINS: readonly MiddlewareChain[] = [
     COOKIE_SESSIONS[0]!,
   ),
   combineChains(
-    'all, in old versions',
+    'all old versions',
     REQUEST_LOGGERS[1]!,
     RESPONSE_TIMES[1]!,
     HELMET,
@@ -144,7 +144,7 @@ export const CHAINS: readonly MiddlewareChain[] = [
     ON_HEADERS_1,
   ),
   combineChains(
-    'all, old, in another order',
+    'all old versions in another order',
     ON_HEADERS_1,
     SESSIONS[1]!,
     COMPRESSIONS[3]!,

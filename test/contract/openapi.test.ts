@@ -14,7 +14,7 @@ import { post, sendRequest, servePlants } from '../support/wire/service.ts'
 import { serveStandalone } from '../support/program/test-listener.ts'
 import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
 
-/** Serves all that the standalone program serves. Each token is an owner of its own, but for "refused". */
+/** Starts the standalone server. Each token belongs to an owner of the same name, except "refused". */
 function serveContractProgram(
   t: TestContext,
   options?: Partial<PlantStoreOptions>,
@@ -23,7 +23,7 @@ function serveContractProgram(
   return serveStandalone(t, { authenticate, ...options } as Partial<PlantStoreOptions>, limits)
 }
 
-/** All that a document says in prose, wherever it stands. */
+/** Returns all descriptions in a document, at any depth. */
 function collectDescriptions(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, member]) =>
@@ -31,16 +31,16 @@ function collectDescriptions(value: unknown): string[] {
   )
 }
 
-/** Each description, and a server of what it describes. */
+/** Each interface description, and a function that starts a server for it. */
 const DESCRIPTIONS = [
   ['service', openapi, (t: TestContext) => servePlants(t)],
   ['program', programDescription, (t: TestContext) => serveContractProgram(t)],
 ] as const
 
 for (const [name, description, serve] of DESCRIPTIONS) {
-  suite(`the description of the ${name}`, () => {
-    test('passes the rules that Redocly recommends', async () => {
-      // Only the program knows where it is served.
+  suite(`the interface description of the ${name}`, () => {
+    test('passes the rules recommended by Redocly', async () => {
+      // Only the standalone server knows its URL.
       const rules = { 'no-empty-servers': name === 'program' ? 'error' : 'off' } as const
       const config = await createConfig({ extends: ['recommended-strict'], rules })
       const problems = await lintFromString({ source: JSON.stringify(description), config })
@@ -48,20 +48,20 @@ for (const [name, description, serve] of DESCRIPTIONS) {
       assert.deepEqual(broken, [])
     })
 
-    test('describes everything in whole sentences', () => {
+    test('uses complete sentences in all descriptions', () => {
       const sentences = collectDescriptions(description).flatMap((text) => text.split(/(?<=\.) /))
-      const halves = sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence))
-      assert.deepEqual(halves, [])
+      const fragments = sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence))
+      assert.deepEqual(fragments, [])
     })
 
-    test('has an example of every error, and of no other', () => {
+    test('has an example for exactly the errors that exist', () => {
       const examples = JSON.stringify(description).matchAll(/"value":({"error":\d+,"message":"(?:[^"\\]|\\.)*"})/g)
       const errors = Object.values(ERRORS).map(({ error, message }) => JSON.stringify({ error, message }))
       assert.deepEqual(new Set(Array.from(examples, ([, example]) => example)), new Set(errors))
     })
 
     for (const path of Object.keys(description.paths)) {
-      test(`has the methods of ${path} that OPTIONS is answered, and no others`, async (t) => {
+      test(`lists the same methods for ${path} as the response to OPTIONS`, async (t) => {
         const request = { method: 'OPTIONS', path: path.replace('{id}', '1'), fields: [] }
         const { status, headers } = await sendRequest(await serve(t), request)
         const described = [...OPERATIONS.get(path)!.keys()].map((method) => method.toUpperCase())
@@ -72,7 +72,7 @@ for (const [name, description, serve] of DESCRIPTIONS) {
   })
 }
 
-test('describes every response by its status', () => {
+test('the interface description specifies a status for every response', () => {
   for (const operations of OPERATIONS.values()) {
     for (const { operationId, responses } of operations.values()) {
       for (const status of Object.keys(responses)) assert.match(status, /^[1-5][0-9]{2}$/, operationId)
@@ -80,7 +80,7 @@ test('describes every response by its status', () => {
   }
 })
 
-suite('describes the response to', () => {
+suite('the interface description matches the response:', () => {
   for (const row of Object.values(CONTRACT_CASES).flat()) {
     test(row.name, async (t) => {
       const server = await serveContractProgram(t)
@@ -93,7 +93,7 @@ suite('describes the response to', () => {
   for (const path of OPERATIONS.keys()) {
     if (path in openapi.paths) continue
     for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
-      test(`${method} ${path}`, async (t) => {
+      test(`responds to ${method} ${path}`, async (t) => {
         const request = { method, path, fields: [] }
         assertMatchesOpenApi({ ...request, ...(await sendRequest(await serveContractProgram(t), request)) })
       })
@@ -101,16 +101,16 @@ suite('describes the response to', () => {
   }
 
   for (const method of ['GET', 'HEAD']) {
-    test(`${method} /openapi.json from a client that has it`, async (t) => {
+    test(`responds to ${method} /openapi.json with 304 if the client has it cached`, async (t) => {
       const request = { method, path: '/openapi.json', fields: ['If-None-Match', '*'] }
-      const answer = await sendRequest(await serveContractProgram(t), request)
-      assert.equal(answer.status, 304)
-      assertMatchesOpenApi({ ...request, ...answer })
+      const response = await sendRequest(await serveContractProgram(t), request)
+      assert.equal(response.status, 304)
+      assertMatchesOpenApi({ ...request, ...response })
     })
   }
 })
 
-suite('describes the error', () => {
+suite('the interface description covers error', () => {
   const HOST = 'Host: plants\r\nConnection: close\r\n'
   const GZIP = 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'
   const list = `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ada\r\n`
@@ -134,20 +134,20 @@ suite('describes the error', () => {
   ]
   for (const [error, request, options] of rows) {
     test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
-      // A busy machine can exceed a timeout that short, so the other rows have the default.
+      // A busy machine can exceed such a short timeout, so the other rows use the default.
       const limits = error === 40800 ? { headersTimeoutMs: 100, checkIntervalMs: 20 } : undefined
       const server = await serveContractProgram(t, options, limits)
       const connection = await RawConnection.open(server)
-      const [answer] = await connection.send(request).readResponses()
+      const [response] = await connection.send(request).readResponses()
       const [method, path] = request.split(' ') as [string, string]
-      assertMatchesOpenApi({ ...answer!, method, path, headers: Object.fromEntries(answer!.headers) })
-      assert.equal((JSON.parse(answer!.body) as { error: number }).error, error)
+      assertMatchesOpenApi({ ...response!, method, path, headers: Object.fromEntries(response!.headers) })
+      assert.equal((JSON.parse(response!.body) as { error: number }).error, error)
     })
   }
 
-  test('every other of which is one of the contract', () => {
+  test('every error code occurs in one of these tests or in a contract case', () => {
     const codes = rows.map(([error]) => error)
     for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
-    for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test has ${error}`)
+    for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test covers error ${error}`)
   })
 })

@@ -23,11 +23,11 @@ function getClientCode(heading: string, language: string, n = 0): string {
   return getCode('docs/clients.md', language, heading, n)
 }
 
-/** With JSON.rawJSON, and without. */
+/** The two versions of json.mjs: with and without JSON.rawJSON. */
 const [RAW_JSON, TEXT_JSON] = [getClientCode('Ids beyond 2^53', 'js'), getClientCode('Ids beyond 2^53', 'js', 1)]
 const JSON_MODULE = hasRawJson ? RAW_JSON : TEXT_JSON
 
-/** Imports a module of the document from a folder of its own, beside which json.mjs is. */
+/** Writes a module of the document and json.mjs to a temporary directory, and imports the module. */
 async function importModule<Module>(t: TestContext, text: string): Promise<Module> {
   const directory = createTempDirectory(t)
   await writeFile(join(directory, 'json.mjs'), JSON_MODULE)
@@ -41,21 +41,21 @@ suite('ids beyond 2^53', () => {
   const plant = { id: 2n ** 53n + 1n, name: 'Fern', tag: '"' }
   const text = '{"id":9007199254740993,"name":"Fern","tag":"\\""}'
 
-  test('are written and read with JSON.rawJSON', { skip: skipWithoutRawJson }, async (t) => {
+  test('are preserved by the version with JSON.rawJSON', { skip: skipWithoutRawJson }, async (t) => {
     const { toJson, fromJson } = await importModule<JsonModule>(t, RAW_JSON)
     assert.equal(toJson(plant), text)
     assert.deepEqual(fromJson(toJson([plant])), [plant])
   })
 
-  test('are written and read as text without it', async (t) => {
+  test('are preserved by the version without JSON.rawJSON', async (t) => {
     const { toJson, fromJson } = await importModule<JsonModule>(t, TEXT_JSON)
     assert.equal(toJson(plant), text)
     assert.throws(() => toJson({ ...plant, id: '1,"id":2' }), SyntaxError)
-    const sly = [
+    const deceptive = [
       { id: -1n, name: '{"id":1' },
       { id: 2n, name: '{', tag: '"id":1,' },
     ]
-    assert.deepEqual(fromJson(`[${sly.map(toJson).join()}]`), sly)
+    assert.deepEqual(fromJson(`[${deceptive.map(toJson).join()}]`), deceptive)
   })
 })
 
@@ -91,7 +91,7 @@ suite('the client with fetch', () => {
     return createClient(`http://127.0.0.1:${getPort(server)}/`, token)
   }
 
-  test('keeps ids exact and follows a list', async (t) => {
+  test('keeps ids exact and reads all pages of a list', async (t) => {
     const store = memoryStore()
     const client = await connect(t, await servePlants(t, { store }))
     const ids = Array.from({ length: 250 }, (_, i) => 2n ** 53n + BigInt(i))
@@ -103,17 +103,17 @@ suite('the client with fetch', () => {
     assert.deepEqual(kept, [])
   })
 
-  /** What goes wrong with a request, beside what the service does with it. */
-  type Fault = 'unavailable' | 'unknown' | 'lost' | 'refused by a proxy' | 'too slow'
+  /** A fault of a request, in addition to the effect that it has. */
+  type Fault = '50300' | '50301' | 'a lost connection' | '429' | '408'
 
-  /** Starts a service that is subject to these faults, one for each request until there are none left. */
+  /** Starts a service in which one of these faults occurs for each request, until all have occurred. */
   async function startFaulty(t: TestContext, store: Store, faults: Fault[]) {
     function faulty(operate: () => unknown): boolean {
       const fault = faults.shift()
-      if (fault === 'unavailable') throw new StoreUnavailableError('gone')
+      if (fault === '50300') throw new StoreUnavailableError('gone')
       const isDone = operate() as boolean
-      if (fault === 'unknown') throw new StoreUnavailableError('lost', { isOutcomeUnknown: true })
-      if (fault === 'lost') server.closeAllConnections()
+      if (fault === '50301') throw new StoreUnavailableError('lost', { isOutcomeUnknown: true })
+      if (fault === 'a lost connection') server.closeAllConnections()
       return isDone
     }
     const plants = createService({
@@ -123,18 +123,18 @@ suite('the client with fetch', () => {
       }),
     })
     const server: Server = await serve(t, (request, response) => {
-      const status = { 'refused by a proxy': 429, 'too slow': 408 }[faults[0] as string]
-      if (status === undefined) return plants(request, response)
+      const [status] = faults
+      if (status !== '429' && status !== '408') return plants(request, response)
       faults.shift()
-      response.writeHead(status).end('<html>')
+      response.writeHead(Number(status)).end('<html>')
     })
     return server
   }
 
   const fern = { id: 1n, name: 'Fern' }
 
-  for (const faults of [['unknown'], ['refused by a proxy', 'too slow', 'lost', 'unavailable']] as const) {
-    test(`creates and deletes what was ${faults.join(', then ')}`, async (t) => {
+  for (const faults of [['50301'], ['429', '408', 'a lost connection', '50300']] as const) {
+    test(`retries creates and deletes after ${faults.join(', then ')}`, async (t) => {
       const store = memoryStore()
       await (await connect(t, await startFaulty(t, store, [...faults]))).create(fern)
       assert.deepEqual(await listStoredIds(store), [1n])
@@ -143,8 +143,8 @@ suite('the client with fetch', () => {
     })
   }
 
-  for (const faults of [[], ['unavailable'], ['refused by a proxy'], ['too slow']] as const) {
-    test(`does not take the plant of others for its own: ${faults.join() || 'at once'}`, async (t) => {
+  for (const faults of [[], ['50300'], ['429'], ['408']] as const) {
+    test(`rejects with 40900 and 40401 if no earlier attempt had an effect: after ${faults.join() || 'no fault'}`, async (t) => {
       const store = memoryStore()
       void store.create('ada', { id: 1n, name: 'Moss' })
       const client = await connect(t, await startFaulty(t, store, [...faults]))
@@ -153,7 +153,7 @@ suite('the client with fetch', () => {
     })
   }
 
-  test('takes no number that may have been rounded', async (t) => {
+  test('rejects a number that may have been rounded', async (t) => {
     const store = memoryStore()
     const client = await connect(t, await servePlants(t, { store }))
     const id = Number('9007199254740993') as unknown as bigint
@@ -162,40 +162,44 @@ suite('the client with fetch', () => {
     assert.deepEqual(await listStoredIds(store), [])
   })
 
-  test('does not repeat a mistake of its programmer, and says why it had no response', async (t) => {
+  test('does not retry an invalid request, and reports the cause of a missing response', async (t) => {
     const server = await servePlants(t)
     await assert.rejects((await connect(t, server, 'a\nb')).create(fern), TypeError)
     const client = await connect(t, server)
     server.close()
-    const isSaid = ({ message, cause }: Error) => message === 'no response' && cause instanceof TypeError
-    await assert.rejects(client.create(fern), isSaid)
+    const isNoResponse = ({ message, cause }: Error) => message === 'no response' && cause instanceof TypeError
+    await assert.rejects(client.create(fern), isNoResponse)
   })
 
-  test('gives up at last', async (t) => {
-    const faults: Fault[] = Array<Fault>(6).fill('unavailable')
+  test('stops after five attempts', async (t) => {
+    const faults: Fault[] = Array<Fault>(6).fill('50300')
     const client = await connect(t, await startFaulty(t, memoryStore(), faults))
     await assert.rejects(client.create(fern), { error: 50300 })
     assert.equal(faults.length, 1)
   })
 })
 
-test('curl creates plants and follows a list', { skip: skipWithoutCommand('curl') }, async (t) => {
-  const env = { URL: `http://127.0.0.1:${getPort(await servePlants(t))}`, TOKEN: randomUUID() }
-  const printed = await runScript(
-    getClientCode('With curl', 'sh') + getClientCode('With curl', 'sh', 1),
-    createTempDirectory(t),
-    env,
-  )
-  assert.equal(printed, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
-})
+test(
+  'the curl commands create plants and read all pages of a list',
+  { skip: skipWithoutCommand('curl') },
+  async (t) => {
+    const env = { URL: `http://127.0.0.1:${getPort(await servePlants(t))}`, TOKEN: randomUUID() }
+    const printed = await runScript(
+      getClientCode('With curl', 'sh') + getClientCode('With curl', 'sh', 1),
+      createTempDirectory(t),
+      env,
+    )
+    assert.equal(printed, '{"name":"Fern"}{"name":"Moss"}[{"name":"Fern"}]\n[{"name":"Moss"}]\n')
+  },
+)
 
 suite(
-  'the curl example writes the token where no other user can read it (insecure permissions):',
+  'the curl commands keep the token unreadable for other users (insecure permissions)',
   { skip: skipWithoutCommand('curl') },
   () => {
     for (const [what, before] of [
-      ['to a new file', 'umask 000'],
-      ['in place of a file that others can read', 'umask 022; echo old > token'],
+      ['in a new file', 'umask 000'],
+      ['when they replace a file that others can read', 'umask 022; echo old > token'],
     ] as const) {
       test(what, async (t) => {
         const folder = createTempDirectory(t)
@@ -208,10 +212,10 @@ suite(
 )
 
 suite('a client in Java', { skip: skipWithoutCommand('java') }, () => {
-  const made = getClientCode('With Java', 'java')
+  const example = getClientCode('With Java', 'java')
   for (const [name, create, connections] of [
-    ['reuses its connection with the version that the document sets', made, 1],
-    ['opens a connection for each request without it', made.replace(/\.version\([\w.]*\)/, ''), 3],
+    ['reuses its connection with HTTP/1.1', example, 1],
+    ['opens a connection for each request with its default version', example.replace(/\.version\([\w.]*\)/, ''), 3],
   ] as const) {
     test(name, async (t) => {
       const server = await servePlants(t)
@@ -238,7 +242,7 @@ suite('a client in Java', { skip: skipWithoutCommand('java') }, () => {
   }
 })
 
-/** The file of the configuration of each generator, the command, and whether `test/peers` has it. */
+/** The generators: heading, configuration file, command, and whether the generator is installed in `test/peers`. */
 const GENERATORS = [
   ['openapi-typescript', 'generate.mjs', 'node generate.mjs', false],
   ['Hey API', 'openapi-ts.config.mjs', 'openapi-ts', true],
@@ -251,16 +255,20 @@ const COMPILE =
 
 for (const [name, config, command, isPeer] of GENERATORS) {
   const skip = (isPeer && (skipWithoutPeers() || skipWithoutRawJson)) || skipWithoutCommand('curl')
-  test(`a client by ${name} has bigints for ids, and sends them exactly`, { skip, timeout: 300_000 }, async (t) => {
-    const { url } = await startProgram(t)
-    const folder = await createProject(t, {
-      'package.json': '{"type":"module"}',
-      [config]: getClientCode(name, 'js'),
-      'json.mjs': JSON_MODULE,
-      'main.ts': getClientCode(name, 'ts'),
-    })
-    const script = `${getClientCode('With a typed client', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
-    const printed = await runScript(script, folder, { URL: url, TOKEN })
-    assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
-  })
+  test(
+    `a client generated by ${name} uses bigint ids, and sends them exactly`,
+    { skip, timeout: 300_000 },
+    async (t) => {
+      const { url } = await startProgram(t)
+      const folder = await createProject(t, {
+        'package.json': '{"type":"module"}',
+        [config]: getClientCode(name, 'js'),
+        'json.mjs': JSON_MODULE,
+        'main.ts': getClientCode(name, 'ts'),
+      })
+      const script = `${getClientCode('Generated TypeScript clients', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
+      const printed = await runScript(script, folder, { URL: url, TOKEN })
+      assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
+    },
+  )
 }

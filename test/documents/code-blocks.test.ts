@@ -1,4 +1,4 @@
-/** Says where each block of code of the documents is run, or why it is not. */
+/** Lists which test runs each code block of the documents, or why none does. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -7,8 +7,8 @@ import { findCodeBlocks, DOCUMENTS, readDocument } from '../support/package/docu
 const root = new URL('../../', import.meta.url)
 
 /**
- * What runs the blocks of a document, of a heading, or of a language under it. All blocks of `js` that have no row are
- * run by readme.test.ts, or frameworks.test.ts.
+ * The test that runs the code blocks of a document, of a heading, or of one language under a heading. `js` blocks without
+ * an entry are run by readme.test.ts or frameworks.test.ts.
  */
 const RUN_BY: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Setup': '.ci/run',
@@ -24,7 +24,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/deployment.md, Reverse proxies': 'test/documents/deployment.test.ts',
   'docs/deployment.md, Bundling': 'test/package/bundles.test.ts',
   'docs/frameworks.md, Hono, ts': 'test/package/frameworks.test.ts',
-  'docs/embedding.md, Stop a server of your own, ts': 'test/package/examples.test.ts',
+  'docs/embedding.md, Graceful shutdown, ts': 'test/package/examples.test.ts',
   'docs/observability.md, Prometheus': 'test/standalone/metrics/prometheus.test.ts',
   'docs/observability.md, Alerts': 'test/standalone/metrics/prometheus.test.ts',
   'docs/postgres.md, Collations': 'test/stores/postgres/connect.test.ts',
@@ -43,7 +43,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/stores.md, In each test runner': 'test/package/runners.test.ts',
 }
 
-/** What no test runs, and why. */
+/** Code blocks that no test runs, and the reason. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Mutation testing': 'it takes minutes',
   'CONTRIBUTING.md, Architecture': 'a diagram',
@@ -61,7 +61,7 @@ const USED_ROWS = new Set<string>()
 
 for (const document of [...DOCUMENTS, readDocument('CONTRIBUTING.md')]) {
   const { path, text } = document
-  test(`${path} has no block of code that nobody runs`, () => {
+  test(`every code block in ${path} is run by a test or listed with a reason`, () => {
     const blocks = findCodeBlocks(document)
     assert.equal(blocks.length, [...text.matchAll(/^```/gm)].length / 2)
     for (const { heading, language, line } of blocks) {
@@ -73,7 +73,7 @@ for (const document of [...DOCUMENTS, readDocument('CONTRIBUTING.md')]) {
   })
 }
 
-test('each row is needed, and names a file that reads the document', () => {
+test('every entry is used, and names a file that reads documents', () => {
   assert.deepEqual(new Set(Object.keys({ ...RUN_BY, ...NOT_RUN })), USED_ROWS)
   for (const file of Object.values(RUN_BY)) {
     assert.match(
@@ -84,7 +84,7 @@ test('each row is needed, and names a file that reads the document', () => {
   }
 })
 
-test('every file of the repository and every script that a document names is there', () => {
+test('every repository file and npm script that a document mentions exists', () => {
   const { scripts } = JSON.parse(readDocument('package.json').text) as { scripts: object }
   for (const { path, text } of [...DOCUMENTS, readDocument('SECURITY.md'), readDocument('CONTRIBUTING.md')]) {
     for (const [name] of text.matchAll(/(?<![\w./-])(?:src|test|bench|docs)\/[\w./-]*\w/g)) {

@@ -24,14 +24,14 @@ const packageDockerfile = getCode('docs/deployment.md', 'dockerfile', undefined,
 
 const NODE = Number.parseInt(process.versions.node)
 
-/** The arguments of an image with Node 24, for the Node that runs the tests, and for a folder in place of the image. */
+/** Adapts the arguments of the image, which has Node 24, to the Node version of this test and to a local directory. */
 function adaptArguments(args: readonly string[], cwd: string) {
   const known = args.filter((arg) => NODE >= 24 || !/^--(?:permission|allow-)/.test(arg))
   const net = NODE >= 26 && known.includes('--permission') ? ['--allow-net'] : []
   return [...net, ...known.map((arg) => arg.replace(/(?<==)\/(?:app\/)?/, `${cwd}/`))]
 }
 
-/** Starts what an instruction says. */
+/** Starts the command of a Dockerfile instruction. */
 function startInstruction(stage: string, instruction: string, cwd: string, env: NodeJS.ProcessEnv): ChildProcess {
   const [, json] = new RegExp(`^${instruction} (.*)$`, 'm').exec(stage)!
   const [command, ...args] = JSON.parse(json!) as [string, ...string[]]
@@ -40,13 +40,13 @@ function startInstruction(stage: string, instruction: string, cwd: string, env: 
   return spawn(command, adaptArguments(args, cwd), { cwd, env: { PATH: ENV_WITHOUT_COVERAGE['PATH'], ...set, ...env } })
 }
 
-/** Settles with how a process ended, and what it said on stderr. */
+/** Resolves with the exit status of a process and its stderr. */
 async function waitForExit(child: ChildProcess) {
   const [stderr, ended] = await Promise.all([text(child.stderr!), once(child, 'exit') as Promise<unknown[]>])
   return [ended[0], stderr]
 }
 
-suite('the container file', () => {
+suite('the Dockerfile', () => {
   const lines = readFileSync(join(root, '.dockerignore'), 'utf8').trimEnd().split('\n')
   const folder = createTempDirectory({ after })
   const app = join(folder, 'app')
@@ -56,7 +56,7 @@ suite('the container file', () => {
     for (const name of lines.slice(1).map((line) => line.slice(1))) {
       cpSync(join(root, name), join(built, name), { recursive: true })
     }
-    // In place of npm ci.
+    // Instead of npm ci.
     symlinkSync(join(root, 'node_modules'), join(built, 'node_modules'))
     await runScript(/^RUN (npm run build.*)$/m.exec(buildStage)![1]!, built)
     for (const [, from, to] of imageStage.matchAll(/^COPY --from=build \/app\/(\S+) \.\/(\S*)$/gm)) {
@@ -64,17 +64,17 @@ suite('the container file', () => {
     }
   })
 
-  test('is given only what .dockerignore names', () => assert.equal(lines[0], '*'))
+  test('gets only the files that .dockerignore allows', () => assert.equal(lines[0], '*'))
 
-  test('installs before it has what often changes', () => {
+  test('installs dependencies before it copies the sources, so that Docker can cache that layer', () => {
     assert.match(buildStage, /^COPY package\.json package-lock\.json \.\/\nRUN npm ci .*\nCOPY \. \.$/m)
   })
 
   for (const [what, stage, folderOf] of [
-    ['of the repository', imageStage, () => app],
+    ['in the repository', imageStage, () => app],
     ['for the package', packageDockerfile, async () => (await packPackage()).folder],
   ] as const) {
-    test(`${what} runs the program, finds it healthy once it serves, and ends it with status 0`, async (t) => {
+    test(`${what} starts the server, reports its health, and stops it with status 0`, async (t) => {
       const cwd = await folderOf()
       const PORT = String(await findFreePort())
       const check = () => waitForExit(startInstruction(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
@@ -92,9 +92,9 @@ suite('the container file', () => {
     })
   }
 
-  const skip = (process.env['TEST_REQUIRE_ALL'] !== '1' && 'asks the registry') || skipUnlessNode24
+  const skip = (process.env['TEST_REQUIRE_ALL'] !== '1' && 'needs the npm registry') || skipUnlessNode24
 
-  test('has the driver of Postgres, and no more, by the line that the page shows', { skip }, async () => {
+  test('installs the Postgres driver and its dependencies with the documented RUN line', { skip }, async () => {
     await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deployment.md').text)![1]!, app)
     const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
     assert.ok(names.includes('pg') && names.length <= 20, names.join())

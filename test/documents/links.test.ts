@@ -16,13 +16,13 @@ import { createTempDirectory } from '../support/temp-files.ts'
 
 const root = new URL('../../', import.meta.url)
 
-/** What is not packed is read too. */
+/** All documents, including those that the package doesn't contain. */
 const ALL_DOCUMENTS = [
   ...DOCUMENTS,
   ...['CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md'].map(readDocument),
 ]
 
-/** The links of a document that lead to no other site: the path, seen from the root of the repository, and the anchor. */
+/** Returns the relative links in a document, as paths from the root of the repository and anchors. */
 function findLinks(document: Document): [path: string, anchor: string | undefined][] {
   const links = removeCode(document).matchAll(/\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]*))?\)/g)
   return Array.from(links, ([, path, anchor]) => [
@@ -31,7 +31,7 @@ function findLinks(document: Document): [path: string, anchor: string | undefine
   ])
 }
 
-/** The anchors that GitHub and npm make of the headings of a document. */
+/** Returns the anchors that GitHub and npm generate for the headings of a document. */
 function getAnchors(document: Document): string[] {
   const headings = removeCode(document).matchAll(/^#+ (.*)$/gm)
   return Array.from(headings, ([, heading]) => {
@@ -41,7 +41,7 @@ function getAnchors(document: Document): string[] {
 }
 
 for (const document of ALL_DOCUMENTS) {
-  test(`every link of ${document.path} leads to a file, and to a heading of it`, () => {
+  test(`every link in ${document.path} points to an existing file and heading`, () => {
     for (const [path, anchor] of findLinks(document)) {
       assert.ok(existsSync(new URL(path, root)), path)
       const linked = ALL_DOCUMENTS.find((other) => other.path === path)
@@ -49,13 +49,13 @@ for (const document of ALL_DOCUMENTS) {
     }
   })
 
-  test(`every row of ${document.path} is in a table, which a blank line would end`, () => {
+  test(`every table row in ${document.path} belongs to a table with a header`, () => {
     for (const [rows] of removeCode(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?: ?-+ ?\|)+\n/)
   })
 }
 
 for (const document of DOCUMENTS) {
-  test(`${document.path} leads only to what is packed, and has no heading twice`, () => {
+  test(`${document.path} only links to files in the package, and its headings are unique`, () => {
     for (const [path] of findLinks(document)) {
       assert.match(path, /^(?:README\.md|LICENSE|docs\/(?:[\w-]+\.md|grafana\.json))$/)
     }
@@ -64,19 +64,23 @@ for (const document of DOCUMENTS) {
   })
 }
 
-test('the README leads to every page of docs/', () => {
+test('the README links to every page of docs/', () => {
   const linked = findLinks(README).map(([path]) => path)
   for (const { path } of DOCUMENTS) assert.ok(path === 'README.md' || linked.includes(path), path)
 })
 
-// It fails if a public name lacks a doc comment, or a link of one leads nowhere.
-test('docs/api says what the doc comments say', async (t) => {
-  const made = createTempDirectory(t)
-  await runScript(`typedoc --out '${made}'`)
-  assert.deepEqual(readMarkdownFiles(made), readMarkdownFiles('docs/api'), 'docs/api is not current: npm run api-docs')
+// Fails if a public name has no doc comment, or if a doc comment has a broken link.
+test('docs/api matches the doc comments', async (t) => {
+  const output = createTempDirectory(t)
+  await runScript(`typedoc --out '${output}'`)
+  assert.deepEqual(
+    readMarkdownFiles(output),
+    readMarkdownFiles('docs/api'),
+    'docs/api is outdated: run npm run api-docs',
+  )
 })
 
-test('every module of the sources is exported, to compilers without `exports` too, and has its page', () => {
+test('every public module is in exports and typesVersions, and has a page in docs/api', () => {
   const { exports, typesVersions } = JSON.parse(readDocument('package.json').text) as Record<string, { '*': object }>
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
   const entries = files.map((path) => /@module plant-store(.*)/.exec(readFileSync(`src/${path}`, 'utf8')))
@@ -87,7 +91,7 @@ test('every module of the sources is exported, to compilers without `exports` to
   assert.deepEqual(new Set(API_DOCUMENTS.map(({ path }) => path)), new Set(pages.map((page) => `docs/api/${page}.md`)))
 })
 
-test('every function of docs/api has an example', () => {
+test('every function in docs/api has an example', () => {
   const functions = API_DOCUMENTS.flatMap(({ text }) => text.split(/^## /m)).filter((section) =>
     /^\w+\(\)\n/.test(section),
   )

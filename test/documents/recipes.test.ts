@@ -33,14 +33,14 @@ function getRecipeCode(heading: string, language: string, n = 0): string {
   return getCode('docs/recipes.md', language, heading, n)
 }
 
-test('eslint-plugin-import resolves all entries of the package', { skip: skipWithoutPeers() }, async (t) => {
+test('eslint-plugin-import resolves every entry point of the package', { skip: skipWithoutPeers() }, async (t) => {
   const entries = ['', '/conformance', '/postgres', '/server', '/sqlite'].map((path) => `import 'plant-store${path}'\n`)
   const project = await createProject(t, {
     'eslint.config.mjs': getRecipeCode('ESLint', 'js'),
     'main.mjs': `${entries.join('')}import 'plant-store/other'\n`,
   })
-  const said = await runScript(`node ${ESLINT} main.mjs || true`, project)
-  assert.deepEqual(said.match(/Unable to resolve .*'/g), ["Unable to resolve path to module 'plant-store/other'"])
+  const output = await runScript(`node ${ESLINT} main.mjs || true`, project)
+  assert.deepEqual(output.match(/Unable to resolve .*'/g), ["Unable to resolve path to module 'plant-store/other'"])
 })
 
 interface Span {
@@ -55,16 +55,16 @@ interface Traces {
 const [TRACED_SERVICE, TELEMETRY] = [getRecipeCode('OpenTelemetry', 'js'), getRecipeCode('OpenTelemetry', 'js', 1)]
 const tracingOptions = { skip: getSkipReason(TELEMETRY), timeout: 300_000 }
 
-test('spans have the resource of their request, up to the last', tracingOptions, async (t) => {
-  const told: string[] = []
+test('OpenTelemetry spans have the route of their request, even during a shutdown', tracingOptions, async (t) => {
+  const exported: string[] = []
   const collector = await serve(t, (message, response) => {
     void text(message).then((body) => {
-      told.push(body)
+      exported.push(body)
       response.setHeader('Content-Type', 'application/json').end('{}')
     })
   })
   const project = await createProject(t, { 'telemetry.mjs': TELEMETRY })
-  const program = `${TRACED_SERVICE}process.once('SIGTERM', () => process.send('told'))`
+  const program = `${TRACED_SERVICE}process.once('SIGTERM', () => process.send('draining'))`
   const { port, child } = await startExample(t, program, project, {
     NODE_OPTIONS: '--import ./telemetry.mjs',
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${getPort(collector)}`,
@@ -83,21 +83,21 @@ test('spans have the resource of their request, up to the last', tracingOptions,
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   await once(child, 'message')
-  const [answer] = await late.send('{"id":2,"name":"Late"}').readResponses(1)
-  assert.equal(answer!.status, 200)
+  const [response] = await late.send('{"id":2,"name":"Late"}').readResponses(1)
+  assert.equal(response!.status, 200)
   assert.deepEqual(await exited, [0, null])
 
-  const resources = told.flatMap((body) => (JSON.parse(body) as Traces).resourceSpans)
+  const resources = exported.flatMap((body) => (JSON.parse(body) as Traces).resourceSpans)
   const spans = resources.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
   const routeOf = ({ attributes }: Span) => attributes.find(({ key }) => key === 'http.route')?.value.stringValue
   const named = spans.map((span) => `${span.name} of ${routeOf(span)}`)
   const [create, remove] = ['POST /api/plants of /api/plants', 'DELETE /api/plants/{id} of /api/plants/{id}']
   assert.deepEqual(named, [create, remove, 'GET /api/plants of /api/plants', 'GET of undefined', create])
-  assert.ok(!told.join('').includes(ADA_TOKEN))
+  assert.ok(!exported.join('').includes(ADA_TOKEN))
 })
 
-suite('a schema says what is wrong with a plant', () => {
-  const byZod = getRecipeCode('Rules by a schema', 'js')
+suite('validation with a schema', () => {
+  const byZod = getRecipeCode('Validation with a schema', 'js')
   const rules = /^const rules = .*?^\}\)$/ms
   const messages = {
     zod: [
@@ -105,12 +105,12 @@ suite('a schema says what is wrong with a plant', () => {
       'name: Too small: expected string to have >=1 characters; tag: Invalid option: expected one of "herb"|"succulent"|"tropical"',
     ],
     valibot: [
-      byZod.replace("import { z } from 'zod'", '').replace(rules, getRecipeCode('Rules by a schema', 'js', 1)),
+      byZod.replace("import { z } from 'zod'", '').replace(rules, getRecipeCode('Validation with a schema', 'js', 1)),
       'name: Invalid length: Expected >=1 but received 0; tag: Invalid type: Expected ("herb" | "succulent" | "tropical") but received "fern"',
     ],
   } as const
   for (const [name, [program, message]] of Object.entries(messages)) {
-    test(name, { skip: getSkipReason(program) }, async (t) => {
+    test(`rejects a plant with the messages of ${name}`, { skip: getSkipReason(program) }, async (t) => {
       const { port } = await startExample(t, program)
       const { status, body } = await sendToPort(port, post(ADA_TOKEN, '{"id":1,"name":"","tag":"fern"}'))
       assert.deepEqual([status, body], [400, JSON.stringify({ error: 40002, message })])
@@ -121,7 +121,7 @@ suite('a schema says what is wrong with a plant', () => {
     })
   }
 
-  test('and can be asynchronous', { skip: getSkipReason(byZod) }, async (t) => {
+  test('can be asynchronous', { skip: getSkipReason(byZod) }, async (t) => {
     const rule = ".refine(async (name) => name !== 'Fern', 'no ferns')"
     const { port } = await startExample(t, byZod.replace('.max(200)', rule))
     const body = JSON.stringify({ error: 40002, message: 'name: no ferns' })
@@ -130,9 +130,9 @@ suite('a schema says what is wrong with a plant', () => {
   })
 })
 
-const PINO = getRecipeCode('A log by pino', 'js')
+const PINO = getRecipeCode('Logging with pino', 'js')
 
-test('pino logs who asked, what came of it and why, and no token', { skip: getSkipReason(PINO) }, async (t) => {
+test('pino logs the owner, the error and its cause, but no token', { skip: getSkipReason(PINO) }, async (t) => {
   const failing =
     "store: { create: () => { throw new Error('broken') }, list: () => ({ plants: [], hasMore: false }), delete: () => true }, onError"
   const { port, child } = await startExample(t, PINO.replace('onError', failing))
@@ -157,21 +157,21 @@ test('pino logs who asked, what came of it and why, and no token', { skip: getSk
   assert.ok(!log.includes(ADA_TOKEN) && !log.includes('another-token'))
 })
 
-suite('a proxy leads to the program', () => {
+suite('a reverse proxy forwards requests to the standalone server', () => {
   const plain = getCode('docs/deployment.md', 'nginx')
   const files = { 'fullchain.pem': 'localhost.crt', 'privkey.pem': 'localhost.key' }
   const certificate = Object.entries(files).reduce(
     (text, [name, own]) => text.replace(`/etc/letsencrypt/live/plants.example/${name}`, CERTIFICATES + own),
-    getRecipeCode('TLS by a proxy', 'nginx'),
+    getRecipeCode('TLS with Caddy or nginx', 'nginx'),
   )
   const tls = `https://127.0.0.1:443 {\n  tls ${CERTIFICATES}localhost.crt ${CERTIFICATES}localhost.key`
   const rows = [
     ['nginx', 'http', plain.replace('listen 8080', 'listen 443')],
     ['nginx', 'https', plain.replace(/^ *listen 8080;\n/m, certificate)],
-    ['caddy', 'https', getRecipeCode('TLS by a proxy', 'caddyfile').replace('plants.example {', tls)],
+    ['caddy', 'https', getRecipeCode('TLS with Caddy or nginx', 'caddyfile').replace('plants.example {', tls)],
   ] as const
   for (const [name, protocol, configuration] of rows) {
-    test(`${name}, by ${protocol}`, { skip: skipWithoutCommand(name), timeout: 300_000 }, async (t) => {
+    test(`${name} over ${protocol}`, { skip: skipWithoutCommand(name), timeout: 300_000 }, async (t) => {
       const program = await startProgram(t, { PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '75000' })
       const port = await findFreePort()
       const there = configuration
@@ -196,50 +196,54 @@ suite('a proxy leads to the program', () => {
   }
 })
 
-test('a server of node:https takes a new certificate, and refuses a broken one', { timeout: 300_000 }, async (t) => {
-  const project = await createProject(t)
-  const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
-  copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
-  install('localhost.crt')
-  const said = "console.error('The certificate stays as it was:', error.message)"
-  const example = getRecipeCode('TLS in Node', 'js')
-    .replaceAll("'localhost.", "'./localhost.")
-    .replace(said, 'process.send(1)')
-  const { port, child } = await startExample(t, example, project)
-  const first = connectClient('https', port)
-  t.after(() => first.close())
-  assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
+test(
+  'a node:https server loads a new certificate on SIGHUP, and keeps the old one if the new one is invalid',
+  { timeout: 300_000 },
+  async (t) => {
+    const project = await createProject(t)
+    const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
+    copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
+    install('localhost.crt')
+    const log = "console.error('Keeping the old certificate:', error.message)"
+    const example = getRecipeCode('TLS in Node', 'js')
+      .replaceAll("'localhost.", "'./localhost.")
+      .replace(log, 'process.send(1)')
+    const { port, child } = await startExample(t, example, project)
+    const first = connectClient('https', port)
+    t.after(() => first.close())
+    assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
 
-  /** The name in the certificate that a new connection gets. */
-  async function newName(): Promise<unknown> {
-    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
-    await once(socket, 'secureConnect')
-    const { subject } = socket.getPeerCertificate()
-    socket.destroy()
-    return subject.CN
-  }
+    /** Returns the common name of the certificate that a new connection gets. */
+    async function readCommonName(): Promise<unknown> {
+      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+      await once(socket, 'secureConnect')
+      const { subject } = socket.getPeerCertificate()
+      socket.destroy()
+      return subject.CN
+    }
 
-  assert.equal(await newName(), 'localhost')
-  install('renewed.crt')
-  child.kill('SIGHUP')
-  await waitUntil(async () => (await newName()) !== 'localhost')
+    assert.equal(await readCommonName(), 'localhost')
+    install('renewed.crt')
+    child.kill('SIGHUP')
+    await waitUntil(async () => (await readCommonName()) !== 'localhost')
 
-  writeFileSync(join(project, 'localhost.crt'), TLS.cert.subarray(0, 100))
-  child.kill('SIGHUP')
-  await once(child, 'message')
-  assert.equal(await newName(), '127.0.0.1')
-  assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
-})
+    writeFileSync(join(project, 'localhost.crt'), TLS.cert.subarray(0, 100))
+    child.kill('SIGHUP')
+    await once(child, 'message')
+    assert.equal(await readCommonName(), '127.0.0.1')
+    assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
+  },
+)
 
 test(
-  'nginx limits the requests of a token, however it is sent, and of an address (rate limit bypass)',
+  'nginx limits the requests of a token in any spelling, and of an address (rate limit bypass)',
   { skip: skipWithoutCommand('nginx') },
   async (t) => {
     const port = await findFreePort()
-    const configuration = getRecipeCode('Limits of requests', 'nginx')
+    const configuration = getRecipeCode('Rate limiting with nginx', 'nginx')
       .replace('listen 8080', `listen 127.0.0.1:${port}`)
       .replace('127.0.0.1:3000', `127.0.0.1:${getPort(await servePlants(t))}`)
-      // So that none is let in for the time that the test takes.
+      // With this rate, the limit allows no further request during the test.
       .replace(/rate=\d+r\/s/g, 'rate=1r/m')
     await startNginx(t, port, configuration)
     async function statusesOf(authorizations: readonly string[]): Promise<Record<string, number>> {
@@ -271,7 +275,7 @@ const migrationOptions = {
   skip: needsSqlite || skipWithoutPostgres || skipWithoutCommand('sqlite3') || skipWithoutCommand('psql'),
 }
 
-test('plants move from SQLite to Postgres as they are', migrationOptions, async (t) => {
+test('the migration from SQLite to Postgres preserves every plant', migrationOptions, async (t) => {
   const path = createDatabasePath(t)
   const from = sqliteStore(path)
   const texts = [...EDGE_CASE_TEXTS, 'a\n\\.\nb', '\\.', '\\N']
@@ -284,7 +288,7 @@ test('plants move from SQLite to Postgres as they are', migrationOptions, async 
   const database = await openDatabase(t)
   const to = postgresStore(database.openPool())
 
-  const script = getRecipeCode('From SQLite to Postgres', 'sh').replace('plants.db', path)
+  const script = getRecipeCode('Migrating from SQLite to Postgres', 'sh').replace('plants.db', path)
   await runScript(script, (await packPackage()).folder, { URL: database.url, PSQLRC: '/dev/null' })
 
   for (const owner of ['ada', 'grace', ...owners]) {

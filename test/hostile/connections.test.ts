@@ -23,15 +23,15 @@ const PLANT = '{"id":1,"name":"Fern"}'
 const WITH_LENGTH = `${POST_HEADER}Content-Length: ${PLANT.length}\r\n\r\n${PLANT}`
 const DELETE = `DELETE /plants/1 HTTP/1.1\r\n${AUTHORIZED}\r\n`
 
-/** What a client of HTTP/2 sends. */
+/** Captures the bytes that an HTTP/2 client sends for a POST. */
 async function captureHttp2Bytes(): Promise<Buffer> {
   const chunks: Buffer[] = []
   const write = (chunk: Buffer, _: unknown, done: () => void): void => {
     chunks.push(chunk)
     done()
   }
-  const wire = new Duplex({ read: () => undefined, write })
-  const session = connect('http://a', { createConnection: () => wire })
+  const stream = new Duplex({ read: () => undefined, write })
+  const session = connect('http://a', { createConnection: () => stream })
   const fields = { authorization: 'Bearer ada', 'content-type': 'application/json', 'content-length': PLANT.length }
   await once(session.request({ ':method': 'POST', ':path': '/plants', ...fields }).end(PLANT), 'finish')
   const bytes = Buffer.concat(chunks)
@@ -44,17 +44,17 @@ const CHUNKS = `${POST_HEADER}Transfer-Encoding: chunked\r\n\r\n5\r\n{"id"\r\n11
 const FRAMINGS = [
   ['a Content-Length', createServer, WITH_LENGTH],
   ['chunks', createServer, CHUNKS],
-  ['frames of HTTP/2', createHttp2Server as unknown as typeof createServer, await captureHttp2Bytes()],
+  ['HTTP/2 frames', createHttp2Server as unknown as typeof createServer, await captureHttp2Bytes()],
 ] as const
 
 const DISCONNECTS: Readonly<Record<string, (client: Socket) => void>> = {
-  'ends the connection': (client) => client.end(),
+  'sends a FIN': (client) => client.end(),
   'resets the connection': (client) => client.resetAndDestroy(),
 }
 
 for (const [framing, create, bytes] of FRAMINGS) {
-  for (const [loss, lose] of Object.entries(DISCONNECTS)) {
-    test(`a client that ${loss} at any byte of a POST with ${framing} leaves no trace`, async (t) => {
+  for (const [loss, disconnect] of Object.entries(DISCONNECTS)) {
+    test(`a POST with ${framing} has no effect if its client ${loss} before the last byte`, async (t) => {
       const counts = { creates: 0, errors: 0 }
       const store = overrideStore(memoryStore(), { create: () => ++counts.creates > 0 })
       const server = await serve(t, create(createService({ store, onError: () => counts.errors++ })))
@@ -63,7 +63,7 @@ for (const [framing, create, bytes] of FRAMINGS) {
         const { client, accepted } = await connectPair(server)
         client.send(bytes.slice(0, length))
         await waitUntil(() => accepted.bytesRead === length)
-        lose(client.socket)
+        disconnect(client.socket)
         await waitUntil(() => accepted.closed)
       }
 
@@ -76,7 +76,7 @@ for (const [framing, create, bytes] of FRAMINGS) {
   }
 }
 
-test('a client that never reads its answers costs one of them', async (t) => {
+test('buffers at most one response for a client that never reads', async (t) => {
   const name = 'a'.repeat(1000)
   let pages = 0
   const store = overrideStore(memoryStore(), {
@@ -90,23 +90,23 @@ test('a client that never reads its answers costs one of them', async (t) => {
   const { client, accepted } = await connectPair(server)
   const before = measureHeapUsed()
 
-  // 100 answers of 10 MB each.
+  // 100 responses of 10 MB each.
   client.socket.pause().write(`GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`.repeat(100))
   for (let i = 0; i < 100; i++) assert.equal((await sendRequest(server, get('bob', '/plants?limit=0'))).status, 200)
 
-  // What is not in a page or two of the service is in the buffers of the two sockets.
+  // One or two pages are in the service, the others in the buffers of the two sockets.
   assert.ok(pages <= 30, `${pages} pages were read`)
   assert.ok(measureHeapUsed() - before < 16 * MIB)
   client.socket.destroy()
   await waitUntil(() => accepted.closed)
 })
 
-test('1,000 connections that send a header and stall keep no one else waiting', async (t) => {
+test("1,000 connections that stall after a header don't block other clients", async (t) => {
   const server = await servePlants(t)
   const stalled: RawConnection[] = []
   while (stalled.length < 1000) {
     const opened = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(server)))
-    // Half of them in the header, half before the body.
+    // Half of them stall within the header, the other half before the body.
     for (const [i, client] of opened.entries())
       client.send(i % 2 === 0 ? POST_HEADER : `${POST_HEADER}Content-Length: 9\r\n\r\n`)
     stalled.push(...opened)
@@ -118,15 +118,15 @@ test('1,000 connections that send a header and stall keep no one else waiting', 
   for (const { socket } of stalled) socket.destroy()
 })
 
-test('10,000 pipelined requests are answered in order, one at a time, in little memory', async (t) => {
+test('runs 10,000 pipelined requests in order, one at a time, and in less than 32 MiB', async (t) => {
   const count = 10_000
   let running = 0
-  let most = 0
+  let maxRunning = 0
   let heap = 0
   const memory = memoryStore()
   const store = overrideStore(memory, {
     async create(owner, plant) {
-      most = Math.max(most, ++running)
+      maxRunning = Math.max(maxRunning, ++running)
       await nextTick()
       if (plant.id % 1000n === 0n) heap = Math.max(heap, measureHeapUsed())
       running--
@@ -142,40 +142,40 @@ test('10,000 pipelined requests are answered in order, one at a time, in little 
   const before = measureHeapUsed()
 
   client.send(`${requests.join('')}${WITH_LENGTH.replace('Host', 'Connection: close\r\nHost')}`)
-  const answers = [...(await client.readResponses())]
+  const responses = [...(await client.readResponses())]
 
-  assert.equal(answers.pop()!.status, 409)
+  assert.equal(responses.pop()!.status, 409)
   assert.deepEqual(
-    answers.map(({ body }) => body),
+    responses.map(({ body }) => body),
     Array.from({ length: count }, (_, id) => `{"name":"plant ${id}"}`),
   )
-  assert.equal(most, 1)
+  assert.equal(maxRunning, 1)
   assert.ok(heap - before < 32 * MIB, `the heap grew by ${heap - before} bytes`)
 })
 
-test('a request waits for those before it that the host answers', async (t) => {
-  let answerHost: (() => void) | undefined
+test('a pipelined request waits for an earlier request that the host handles', async (t) => {
+  let sendHostResponse: (() => void) | undefined
   let creates = 0
   const store = overrideStore(memoryStore(), { create: () => ++creates > 0 })
   const service = createService({ store })
   const server = await serve(t, (request, response) => {
     if (request.url !== '/slow') return service(request, response)
-    answerHost = () => response.end('slow')
+    sendHostResponse = () => response.end('slow')
   })
   const client = await RawConnection.open(server)
-  const answers = client.readResponses(2)
+  const responses = client.readResponses(2)
 
   client.send('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n' + WITH_LENGTH)
-  await waitUntil(() => answerHost !== undefined)
+  await waitUntil(() => sendHostResponse !== undefined)
   assert.equal(creates, 0)
-  answerHost?.()
+  sendHostResponse?.()
 
-  const bodies = (await answers).map(({ body }) => body)
+  const bodies = (await responses).map(({ body }) => body)
   assert.deepEqual(bodies, ['slow', '{"name":"Fern"}'])
   client.socket.destroy()
 })
 
-test('a response that the host has ended holds nothing up', async (t) => {
+test("a response that the host has already ended doesn't block later requests", async (t) => {
   const service = createService()
   const server = await serve(t, (request, response) => {
     if (request.url !== '/plants/1') return service(request, response)
@@ -192,7 +192,7 @@ test('a response that the host has ended holds nothing up', async (t) => {
   client.socket.destroy()
 })
 
-test('empty lines without end are not kept', async (t) => {
+test('discards endless empty lines', async (t) => {
   const server = await serveStandalone(t)
   const { client, accepted } = await connectPair(server)
   await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n').waitFor(/}$/)
@@ -202,11 +202,11 @@ test('empty lines without end are not kept', async (t) => {
   for (let sent = 0; sent < 24; sent++) if (!client.socket.write(lines)) await once(client.socket, 'drain')
   assert.ok(accepted.bytesRead > 12 * MIB, `${accepted.bytesRead} bytes were read`)
   const growth = memory() - before
-  assert.ok(growth < 6 * MIB, `it has kept ${growth} bytes`)
+  assert.ok(growth < 6 * MIB, `memory grew by ${growth} bytes`)
   client.socket.destroy()
 })
 
-suite('behind what ends the requests of a connection, nothing more is read:', () => {
+suite('reads nothing more from a connection after', () => {
   const rows: readonly [name: string, sent: string, event: string][] = [
     ['malformed bytes', 'BAD\r\n\r\n', 'clientError'],
     ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 'connect'],
@@ -214,7 +214,7 @@ suite('behind what ends the requests of a connection, nothing more is read:', ()
   for (const [name, sent, event] of rows) {
     for (const [what, before] of [
       ['on a new connection', ''],
-      ['behind a response that is still open', DELETE],
+      ['after a request that is still running', DELETE],
     ]) {
       test(`${name} ${what}`, async (t) => {
         const gate = new DeferredCall<boolean>()
@@ -225,10 +225,10 @@ suite('behind what ends the requests of a connection, nothing more is read:', ()
         client.send(before! + sent)
         await ended
         client.send(Buffer.alloc(20 * MIB, 'x'))
-        // Lets the server read what it would read.
+        // Gives the server time to read.
         for (let i = 0; i < 50; i++) await sendRequest(server, get('ada', '/livez'))
         assert.ok(accepted.bytesRead < MIB, `${accepted.bytesRead} bytes were read`)
-        assert.ok(accepted.readableLength < MIB, `${accepted.readableLength} bytes are kept`)
+        assert.ok(accepted.readableLength < MIB, `${accepted.readableLength} bytes are buffered`)
         gate.resolve(false)
         await client.waitFor(/"error":40000,/)
         client.socket.destroy()

@@ -18,7 +18,7 @@ const ATTEMPTS = 5
 
 const authenticate = (token: string): string | null => (token === 'refused' ? null : token)
 
-/** Why an upload is refused, by the error that says so. */
+/** Error codes of rejected uploads, each with a token and a Content-Type that cause the rejection. */
 const REJECTIONS = [
   { error: 40101, token: 'refused', type: 'application/json' },
   { error: 41300, token: 'ada', type: 'application/json' },
@@ -27,20 +27,20 @@ const REJECTIONS = [
 
 type Rejection = (typeof REJECTIONS)[number]
 
-/** More than the service throws away. */
+/** More than the service discards. */
 const UPLOAD = Buffer.alloc(20 * 1000 * 1000, ' ')
 
 const SERVERS: Readonly<Record<string, (t: TestContext) => Promise<Server>>> = {
   'node:http': (t) => servePlants(t, { authenticate }),
-  'the program': (t) => serveStandalone(t, { authenticate }),
+  'the standalone server': (t) => serveStandalone(t, { authenticate }),
 }
 
-/** Clients that people use: each sends the upload, and gives the body of the answer. */
+/** Popular clients. Each sends the upload and returns the body of the response. */
 const CLIENTS: Readonly<Record<string, (url: string, headers: Record<string, string>) => Promise<string>>> = {
   async 'node:http'(url, headers) {
-    // In chunks: that it is over the limit shows only by counting.
+    // Without a Content-Length, the service must count the bytes.
     const options = { method: 'POST', headers: { ...headers, 'Transfer-Encoding': 'chunked' }, agent: false }
-    // Once the client has the answer it may well meet a reset: it is still sending.
+    // The client is still sending when it gets the response, so its connection can be reset afterwards.
     const sent = request(url, options).on('error', () => undefined)
     sent.end(UPLOAD)
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
@@ -52,7 +52,7 @@ const CLIENTS: Readonly<Record<string, (url: string, headers: Record<string, str
     return (await fetch(url, { method: 'POST', headers, body, duplex: 'half' })).text()
   },
   async curl(url, headers) {
-    // Without the Expect field, for curl would wait for leave to send.
+    // Without `Expect: 100-continue`, curl sends the body immediately.
     const fields = Object.entries({ ...headers, Expect: '' }).flatMap(([name, value]) => ['-H', `${name}:${value}`])
     const running = promisify(execFile)('curl', ['--silent', '--show-error', '--data-binary', '@-', ...fields, url])
     running.child.stdin!.end(UPLOAD)
@@ -60,15 +60,15 @@ const CLIENTS: Readonly<Record<string, (url: string, headers: Record<string, str
   },
 }
 
-suite('an upload that is refused while it is sent: each client sees why', () => {
+suite('a client gets the response to an upload that is rejected while it is still sending', () => {
   for (const [host, start] of Object.entries(SERVERS)) {
     for (const [client, upload] of Object.entries(CLIENTS)) {
-      test(`${client}, from ${host}`, { skip: client === 'curl' && skipWithoutCommand(client) }, async (t) => {
+      test(`${client}, connected to ${host}`, { skip: client === 'curl' && skipWithoutCommand(client) }, async (t) => {
         const url = `http://127.0.0.1:${getPort(await start(t))}/plants`
         for (const { error, token, type } of REJECTIONS) {
           const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type }
           for (let i = 1; i <= ATTEMPTS; i++)
-            assert.equal(parseErrorCode(await upload(url, headers)), error, `in try ${i}`)
+            assert.equal(parseErrorCode(await upload(url, headers)), error, `in attempt ${i}`)
         }
       })
     }
@@ -79,41 +79,41 @@ function parseErrorCode(body: string): number {
   return (JSON.parse(body) as { error: number }).error
 }
 
-/** Asserts that a client was waited for: for 2 s, or a little longer on a slow machine. */
+/** Asserts that the server has waited for the client for 2 s, or a little longer on a slow machine. */
 function assertWaited(startedAt: number): void {
   const ms = performance.now() - startedAt
-  assert.ok(ms > 1900 && ms < 20_000, `it was waited for ${ms} ms`)
+  assert.ok(ms > 1900 && ms < 20_000, `the server waited for ${ms} ms`)
 }
 
-/** Asserts that a stream has ended without an error, and that its connection takes the next. */
+/** Asserts that a stream has ended without an error, and that its connection accepts another stream. */
 async function assertConnectionUsable(client: Client, stream: ClientHttp2Stream): Promise<void> {
   assert.deepEqual([stream.closed, stream.rstCode], [true, constants.NGHTTP2_NO_ERROR])
   assert.equal((await client.send({ method: 'PUT', path: '/plants', fields: bearer('ada') })).status, 405)
 }
 
-suite('what arrives after an early answer', { concurrency: true, timeout: 300_000 }, () => {
-  for (const refusal of REJECTIONS) {
-    const { error } = refusal
+suite('after an early response', { concurrency: true, timeout: 300_000 }, () => {
+  for (const rejection of REJECTIONS) {
+    const { error } = rejection
 
-    test(`is waited for at most 2 s if the client sends a byte now and then: ${error}`, async (t) => {
+    test(`closes the connection after 2 s even if the client keeps sending (${error})`, async (t) => {
       const server = await servePlants(t, { authenticate })
       const startedAt = performance.now()
       const client = await RawConnection.open(server)
-      const fields = [`Authorization: Bearer ${refusal.token}`, `Content-Type: ${refusal.type}`]
+      const fields = [`Authorization: Bearer ${rejection.token}`, `Content-Type: ${rejection.type}`]
       client.send(`POST /plants HTTP/1.1\r\nHost: a\r\n${fields.join('\r\n')}\r\nContent-Length: 99999\r\n\r\n`)
       const timer = setInterval(() => client.send(' '), 50)
       t.after(() => clearInterval(timer))
 
-      const [answer] = await client.readResponses(1)
+      const [response] = await client.readResponses(1)
       await once(client.socket, 'close')
       assertWaited(startedAt)
-      assert.equal(parseErrorCode(answer!.body), error)
+      assert.equal(parseErrorCode(response!.body), error)
     })
 
-    test(`is read up to 16 MiB in HTTP/2, and the connection serves on: ${error}`, async (t) => {
+    test(`discards up to 16 MiB of an HTTP/2 body, and keeps the connection usable (${error})`, async (t) => {
       const client = await serveHttp2(t)
       const startedAt = performance.now()
-      const stream = openPost(client, refusal)
+      const stream = openPost(client, rejection)
       const [body, closed] = [readBody(stream), once(stream, 'close')]
 
       let sent = 0
@@ -128,22 +128,22 @@ suite('what arrives after an early answer', { concurrency: true, timeout: 300_00
 
       assert.equal(parseErrorCode(await body), error)
       await closed
-      // Node reads 2 MiB more in one round of the event loop. A slow machine may not come so far in 2 s.
+      // Node reads 2 MiB more in one event-loop tick. A slow machine may not read that much in 2 s.
       const isTimeOver = performance.now() - startedAt > 1900
       assert.ok(sent < 18.5 * MIB && (sent > 15 * MIB || isTimeOver), `${sent} bytes were read`)
       await assertConnectionUsable(client, stream)
     })
 
-    test(`is waited for at most 2 s in HTTP/2, and the connection serves on: ${error}`, async (t) => {
+    test(`waits for an HTTP/2 body for 2 s, and keeps the connection usable (${error})`, async (t) => {
       const client = await serveHttp2(t)
       const startedAt = performance.now()
-      const stream = openPost(client, refusal)
-      stream.write(refusal.error === 41300 ? Buffer.alloc(65_537) : ' ')
+      const stream = openPost(client, rejection)
+      stream.write(rejection.error === 41300 ? Buffer.alloc(65_537) : ' ')
       const body = readBody(stream)
 
       const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
       await once(stream, 'end')
-      assert.ok(!stream.closed, 'the response is not whole before the stream is reset')
+      assert.ok(!stream.closed, 'the client must get the complete response before the stream is reset')
       await once(stream, 'close')
       assertWaited(startedAt)
       assert.deepEqual([headers.connection, parseErrorCode(await body)], [undefined, error])
@@ -156,13 +156,13 @@ function serveHttp2(t: TestContext): Promise<Client> {
   return serveAndConnect(t, 'h2c', createService({ authenticate }))
 }
 
-/** Sends the header of a POST. */
+/** Opens a POST, without sending its body. */
 function openPost(client: Client, { token, type }: Rejection): ClientHttp2Stream {
   const fields = [...bearer(token), 'Content-Type', type]
   return client.open({ method: 'POST', path: '/plants', fields }) as unknown as ClientHttp2Stream
 }
 
-/** Reads an answer, whether the client has sent its body or not. */
+/** Reads a response, even if the client hasn't finished its request. */
 async function readBody(stream: ClientHttp2Stream): Promise<string> {
   let body = ''
   stream.setEncoding('utf8').on('data', (text: string) => (body += text))

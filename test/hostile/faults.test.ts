@@ -36,7 +36,7 @@ const fault = new Error('SELECT * FROM plants')
 const unavailable = new StoreUnavailableError('db.internal:5432 is away')
 const connectionLost = new StoreUnavailableError('db.internal:5432 was lost', { isOutcomeUnknown: true })
 
-/** Sends a request, and sees that it is answered with an error. */
+/** Sends a request, and asserts that the response is an error. */
 async function assertError(server: Server, request: TestRequest, error: number, message: string): Promise<void> {
   const [status, body] = [Math.trunc(error / 100), JSON.stringify({ error, message })]
   const retry = status === 503 ? { 'retry-after': '1' } : {}
@@ -51,7 +51,7 @@ const requests: Readonly<Record<'create' | 'list' | 'delete', TestRequest>> = {
   delete: del('ada', '7'),
 }
 
-type Fault = readonly [name: string, answer: () => unknown, expected: readonly [number, string], told: unknown]
+type Fault = readonly [name: string, call: () => unknown, expected: readonly [number, string], reported: unknown]
 
 const createThrower = (error: Error) => (): never => {
   throw error
@@ -62,38 +62,38 @@ const FAULTS: readonly Fault[] = [
   ['rejects', () => Promise.reject(fault), UNEXPECTED, fault],
   ['rejects with null', () => REJECTED_WITH_NULL, UNEXPECTED, null],
   [
-    'throws an error with a status of its own',
+    'throws an error with a status',
     createThrower(Object.assign(new Error('a teapot'), { status: 418, statusCode: 418 })),
     UNEXPECTED,
     new Error('a teapot'),
   ],
-  ['is unavailable', () => Promise.reject(unavailable), UNAVAILABLE, unavailable],
-  ['is unavailable at once', createThrower(unavailable), UNAVAILABLE, unavailable],
-  ['is lost in the middle', () => Promise.reject(connectionLost), TIMED_OUT, connectionLost],
+  ['rejects because it is unavailable', () => Promise.reject(unavailable), UNAVAILABLE, unavailable],
+  ['throws because it is unavailable', createThrower(unavailable), UNAVAILABLE, unavailable],
+  ['rejects because the outcome is unknown', () => Promise.reject(connectionLost), TIMED_OUT, connectionLost],
   ['never settles', () => neverSettles, TIMED_OUT, new Error('The store did not respond within 20 ms.')],
 ]
 
-/** Sends a request to a service of which something fails so, and sees what the client and the host are told. */
+/** Sends a request to a service with a fault, and asserts the response and the error that the host gets. */
 async function assertFault(
   t: TestContext,
   options: Partial<PlantStoreOptions>,
   request: TestRequest,
-  [, , expected, told]: Fault,
+  [, , expected, reported]: Fault,
 ): Promise<void> {
   const errors: unknown[] = []
   const onError = (error: unknown): unknown => errors.push(error)
   const server = await servePlants(t, { ...options, storeTimeoutMs: 20, onError })
   await assertError(server, request, ...expected)
-  const messages = [...errors, told].map((error) => (error instanceof Error ? error.message : error))
+  const messages = [...errors, reported].map((error) => (error instanceof Error ? error.message : error))
   assert.deepEqual(messages, [messages.at(-1), messages.at(-1)])
 }
 
 for (const method of ['create', 'list', 'delete'] as const) {
-  suite(`a store whose ${method}`, () => {
+  suite(`a store with a ${method}()`, () => {
     for (const row of FAULTS) {
-      const [name, answer] = row
-      test(name, async (t) => {
-        const store = overrideStore(memoryStore(), { [method]: answer })
+      const [name, call, [code]] = row
+      test(`that ${name} results in ${code}`, async (t) => {
+        const store = overrideStore(memoryStore(), { [method]: call })
         await assertFault(t, { store }, requests[method], row)
       })
     }
@@ -102,41 +102,42 @@ for (const method of ['create', 'list', 'delete'] as const) {
 
 const AUTHENTICATE_FAULTS: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
-  ['is lost in the middle', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
-  ['is lost in the middle at once', createThrower(connectionLost), UNAVAILABLE, connectionLost],
+  ['rejects because the outcome is unknown', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
+  ['throws because the outcome is unknown', createThrower(connectionLost), UNAVAILABLE, connectionLost],
   ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not settle within 20 ms')],
   [
-    'answers no owner',
+    'returns an invalid owner',
     () => 'a\0b',
     UNEXPECTED,
     new Error('authenticate must return an owner: a non-empty string of well-formed Unicode without U+0000'),
   ],
   [
-    'answers no access',
+    'returns a holder without an access',
     () => ({ owner: 'ada', acces: 'read' }),
     UNEXPECTED,
     new Error('authenticate must return an access of "read" or "write", not undefined'),
   ],
 ]
 
-suite('an authenticate that', () => {
+suite('an authenticate function', () => {
   for (const row of AUTHENTICATE_FAULTS) {
-    const [name, answer] = row
-    test(name, (t) => assertFault(t, { authenticate: answer as () => string }, requests.list, row))
+    const [name, call, [code]] = row
+    test(`that ${name} results in ${code}`, (t) =>
+      assertFault(t, { authenticate: call as () => string }, requests.list, row))
   }
 
-  for (const [name, refusal] of [
+  for (const [name, result] of [
     ['null', null],
     ['undefined', undefined],
     ['a promise of null', Promise.resolve(null)],
   ] as const) {
-    test(`refuses with ${name}`, async (t) => {
-      const server = await servePlants(t, { authenticate: () => refusal })
+    test(`rejects the token by returning ${name}`, async (t) => {
+      const server = await servePlants(t, { authenticate: () => result })
       assert.equal((await sendRequest(server, requests.list)).status, 401)
     })
   }
 
-  test('is given the token and the request', async (t) => {
+  test('gets the token and the request', async (t) => {
     const server = await servePlants(t, {
       authenticate: (token, request) => (token === 'a+/==' && request.url === '/plants' ? 'ada' : null),
     })
@@ -144,25 +145,25 @@ suite('an authenticate that', () => {
   })
 })
 
-suite('a validate that', () => {
-  const wrong = (value: string): TypeError =>
+suite('a validate function', () => {
+  const invalidResult = (value: string): TypeError =>
     new TypeError(`validate must return a message or nothing, or a promise of either, not ${value}`)
   const results: readonly [name: string, result: unknown, status: number, message?: string, error?: Error][] = [
     ['returns a message', 'name must not be Fern', 400, 'name must not be Fern'],
-    ['returns a message beyond ASCII', 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
+    ['returns a non-ASCII message', 'Wähle 楓 🌵', 400, 'Wähle 楓 🌵'],
     ['returns undefined', undefined, 200],
     ['returns null', null, 200],
     ['returns an empty message', '', 200],
-    ['returns false', false, 500, UNEXPECTED[1], wrong('false')],
-    ['returns an object', { message: 'no' }, 500, UNEXPECTED[1], wrong('[Object]')],
+    ['returns false', false, 500, UNEXPECTED[1], invalidResult('false')],
+    ['returns an object', { message: 'no' }, 500, UNEXPECTED[1], invalidResult('[Object]')],
   ]
   for (const [name, result, status, message, error] of results) {
     for (const [when, validate] of [
       ['', () => result],
-      [' later', () => Promise.resolve(result)],
-      [' later, in a thenable', () => ({ then: (settle: (value: unknown) => void) => settle(result) })],
+      [' in a promise', () => Promise.resolve(result)],
+      [' in a thenable', () => ({ then: (settle: (value: unknown) => void) => settle(result) })],
     ] as const) {
-      test(`${name}${when}: ${status}`, async (t) => {
+      test(`that ${name}${when} results in ${status}`, async (t) => {
         const store = memoryStore()
         const errors: unknown[] = []
         const server = await servePlants(t, {
@@ -180,15 +181,15 @@ suite('a validate that', () => {
   }
 
   for (const [name, error, expected] of [
-    ['throws', fault, UNEXPECTED],
-    ['is unavailable', unavailable, UNAVAILABLE],
-    ['is lost in the middle', connectionLost, UNAVAILABLE],
+    ['an error', fault, UNEXPECTED],
+    ['a StoreUnavailableError', unavailable, UNAVAILABLE],
+    ['an error with an unknown outcome', connectionLost, UNAVAILABLE],
   ] as const) {
-    for (const [when, validate] of [
-      ['', createThrower(error)],
-      [', later', () => Promise.reject(error)],
+    for (const [how, validate] of [
+      ['throws', createThrower(error)],
+      ['rejects with', () => Promise.reject(error)],
     ] as const) {
-      test(`${name}${when}: ${expected[0]}`, async (t) => {
+      test(`that ${how} ${name} results in ${expected[0]}`, async (t) => {
         const store = memoryStore()
         await assertFault(t, { store, validate }, requests.create, [name, validate, expected, error])
         assert.deepEqual(await listStoredIds(store), [])
@@ -196,7 +197,7 @@ suite('a validate that', () => {
     }
   }
 
-  test('takes too long: 50300, and a late result creates nothing', async (t) => {
+  test('that times out results in 50300, and its late result creates no plant', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
@@ -207,7 +208,7 @@ suite('a validate that', () => {
     assert.deepEqual(await listStoredIds(store), [])
   })
 
-  test('settles after the client has disconnected: the plant is created', async (t) => {
+  test('that settles after the client has disconnected still creates the plant', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const server = await servePlants(t, { store, validate: () => verdict.call() })
@@ -225,7 +226,7 @@ suite('a validate that', () => {
     await waitUntil(async () => (await listStoredIds(store)).length > 0)
   })
 
-  test('is given the plant, the owner and the request', async (t) => {
+  test('gets the plant, the owner and the request', async (t) => {
     const server = await servePlants(t, {
       validate: ({ id, name, tag }, { owner, request }) => `${id} ${name} ${tag} ${owner} ${request.url}`,
     })
@@ -234,26 +235,26 @@ suite('a validate that', () => {
   })
 })
 
-suite('an onError that', () => {
+suite('an onError function', () => {
   for (const [name, onError] of [
     ['throws', createThrower(fault)],
     ['rejects', () => Promise.reject(fault)],
     ['never settles', () => neverSettles],
   ] as const) {
-    test(`${name} changes nothing`, async (t) => {
+    test(`that ${name} doesn't change the response`, async (t) => {
       const server = await servePlants(t, { authenticate: createThrower(fault), onError })
       await assertError(server, requests.list, ...UNEXPECTED)
     })
   }
 
-  test('is given the request', async (t) => {
+  test('gets the request', async (t) => {
     const urls: unknown[] = []
     const server = await servePlants(t, { authenticate: createThrower(fault), onError: (_, { url }) => urls.push(url) })
     await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual(urls, ['/plants?limit=1'])
   })
 
-  test('is not told of what the client did wrong', async (t) => {
+  test("isn't called for invalid requests", async (t) => {
     const errors: unknown[] = []
     const server = await servePlants(t, { onError: (error) => errors.push(error) })
     for (const request of [del('ada', 'x'), post('ada', '{'), del('ada', '1'), { ...get('ada'), fields: [] }]) {
@@ -263,17 +264,17 @@ suite('an onError that', () => {
   })
 })
 
-test('onError is told if a middleware throws while a refusal is sent', async (t) => {
-  const told: unknown[] = []
-  const plants = createService({ onError: (error) => told.push(error) })
+test('onError gets the error of a middleware that throws while an error response is sent', async (t) => {
+  const errors: unknown[] = []
+  const plants = createService({ onError: (error) => errors.push(error) })
   const server = await serve(t, (request, response) => {
     plants(request, Object.assign(response, { writeHead: createThrower(fault) }))
   })
   await assert.rejects(sendRequest(server, { ...get('ada'), fields: [] }))
-  assert.deepEqual(told, [fault])
+  assert.deepEqual(errors, [fault])
 })
 
-test('without an onError the first failure is a warning of the process, which shows no token', async (t) => {
+test('without onError, emits one process warning, which contains no token', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)
@@ -287,22 +288,22 @@ test('without an onError the first failure is a warning of the process, which sh
 })
 
 suite('onResponse', () => {
-  test('is told of each answer', async (t) => {
+  test('gets an event for a successful response', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
       onResponse({ request, durationMs, ...event }) {
-        const isPossible = durationMs >= 0 && durationMs <= performance.now() - start
-        events.push({ ...event, method: request.method, isPossible })
+        const isPlausible = durationMs >= 0 && durationMs <= performance.now() - start
+        events.push({ ...event, method: request.method, isPlausible })
       },
     })
     const start = performance.now()
     const { body } = await sendRequest(server, requests.create)
     const { length } = body
     const event = { resource: '/plants', owner: 'ada', status: 200, error: undefined, bytes: length, complete: true }
-    assert.deepEqual(events, [{ ...event, method: 'POST', isPossible: true }])
+    assert.deepEqual(events, [{ ...event, method: 'POST', isPlausible: true }])
   })
 
-  test('is told of a refusal', async (t) => {
+  test('gets an event for an error response', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
       onResponse: ({ resource, owner, status, error }) => events.push({ resource, owner, status, error }),
@@ -315,7 +316,7 @@ suite('onResponse', () => {
     ])
   })
 
-  test('changes nothing if it throws', async (t) => {
+  test("doesn't change the response if it throws", async (t) => {
     const server = await servePlants(t, { onResponse: createThrower(fault) })
     assert.equal((await sendRequest(server, requests.list)).body, '[]')
   })

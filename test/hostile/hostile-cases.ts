@@ -1,19 +1,23 @@
 import { gzipSync } from 'node:zlib'
 
-/** What a client sends that means no good, and what it gets. */
+/** Bytes that a malicious client sends, and how the server must respond. */
 export interface HostileCase {
+  /** What the bytes are, as a noun phrase. */
   readonly name: string
   readonly bytes: Buffer
-  /** Whether the client ends its side of the connection after the bytes. */
+  /** Whether the client sends a FIN after the bytes. */
   readonly endsConnection: boolean
   /**
-   * The status of each answer that succeeds, the error of one that the service refuses, or the status of what
-   * `node:http` answers itself, which has no body.
+   * For each response its status if it succeeds, the error code if the service rejects the request, or the status with
+   * which `node:http` itself rejects it, without a body.
    */
   readonly responses: readonly (number | `node:http ${number}`)[]
-  /** Whether the connection takes another request, is closed at once, throws away what still comes, or waits for more. */
+  /**
+   * Afterwards, the connection accepts another request ("open"), is closed, discards further bytes until it closes, or
+   * waits for the rest of the request.
+   */
   readonly connectionState: 'open' | 'closed' | 'discarding' | 'waiting'
-  /** Whether the plant of the request is kept. */
+  /** Whether the request creates its plant. */
   readonly isStored: boolean
 }
 
@@ -48,17 +52,17 @@ function createCase(
   return { name, bytes, responses, connectionState: 'open', isStored: false, endsConnection: false, ...options }
 }
 
-/** What `node:http` refuses before the service sees it. */
+/** Creates a case that `node:http` rejects before the service gets the request. */
 function rejectedByNode(name: string, bytes: string | Buffer, status = 400): HostileCase {
   return createCase(name, bytes, [`node:http ${status}`], CLOSED)
 }
 
-/** What looks odd, and is a sound request for all that. */
+/** Creates a case that is unusual but valid, so that the plant is created. */
 function storedCase(name: string, bytes: string): HostileCase {
   return createCase(name, bytes, [200], { isStored: true })
 }
 
-/** A request without a body. */
+/** Builds a request without a body. */
 function request(line: string, fields = HOST + TOKEN): string {
   return `${line}\r\n${fields}\r\n`
 }
@@ -67,12 +71,12 @@ function get(fields: string): string {
   return request('GET /plants HTTP/1.1', fields)
 }
 
-/** A POST whose framing is in these fields. */
+/** Builds a POST whose framing these header fields define. */
 function post(fields: string, body: string): string {
   return request(POST, HOST + TOKEN + JSON_TYPE + fields) + body
 }
 
-/** A request in the body of another. */
+/** Builds a request whose body looks like a second request. */
 function hideInBody(line: string): string {
   const hidden = post(LENGTH, PLANT)
   return request(line, `${HOST + TOKEN}Content-Length: ${hidden.length}\r\n`) + hidden
@@ -82,7 +86,7 @@ function postChunks(chunks: string): string {
   return post(CHUNKED, chunks)
 }
 
-/** A POST in one chunk, with these fields in place of the sound Transfer-Encoding. */
+/** Builds a POST in one chunk, with these header fields instead of a valid Transfer-Encoding. */
 function postChunkedWith(fields: string): string {
   return post(fields, CHUNK + LAST_CHUNK)
 }
@@ -98,7 +102,10 @@ function withTrailer(fields: string, trailer: string): string {
   return `${request(POST, fields + CHUNKED + CLOSE)}${CHUNK}0\r\n${trailer}\r\n`
 }
 
-/** Node refuses the first itself, as it has no Host, and has closed the connection when the second's body is read. */
+/**
+ * Builds two requests and the beginning of a third. Node rejects the first one, which has no Host, and has closed the
+ * connection by the time it reads the body of the second.
+ */
 function createUnfinishedRequests(version: string): string {
   const content = 'Host: a\r\nContent-Length: 5\r\n\r\nhello'
   return `GET /plants HTTP/1.1\r\n\r\nPOST /plants HTTP/1.1\r\n${content}GET /plants${version}\r\n${content}GET`
@@ -106,35 +113,35 @@ function createUnfinishedRequests(version: string): string {
 
 const NESTING_DEPTH = 100_000
 
-/** 16 KiB that stand for 16 MiB. */
+/** 16 KiB that decompress to 16 MiB. */
 const GZIP_BOMB = gzipSync(Buffer.alloc(16 * 2 ** 20))
 
-/** The cases, by what they try. */
+/** The cases, by topic. */
 // prettier-ignore
 export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
-  'lengths of a body': [
+  'body lengths': [
     rejectedByNode('Content-Length and Transfer-Encoding', postChunkedWith(LENGTH + CHUNKED)),
     rejectedByNode('Transfer-Encoding and Content-Length', postChunkedWith(CHUNKED + LENGTH)),
-    rejectedByNode('two Content-Length fields that agree', post(LENGTH + LENGTH, PLANT)),
-    rejectedByNode('two Content-Length fields that differ', post(`${LENGTH}Content-Length: 1\r\n`, PLANT)),
+    rejectedByNode('two equal Content-Length fields', post(LENGTH + LENGTH, PLANT)),
+    rejectedByNode('two different Content-Length fields', post(`${LENGTH}Content-Length: 1\r\n`, PLANT)),
     // RFC 9110 section 8.6
     ...['22, 22', '22, 1', '+22', '-1', '-0', '0x16', '0o26', '2_2', '2 2', 'abc', '', '22.0', '99999999999999999999999'].map(
       (length) => rejectedByNode(`Content-Length: ${length}`, post(`Content-Length: ${length}\r\n`, PLANT)),
     ),
     rejectedByNode('a space before the colon of Content-Length', post('Content-Length : 22\r\n', PLANT)),
     storedCase('Content-Length: 0000022', post('Content-Length: 0000022\r\n', PLANT)),
-    storedCase('blanks around a Content-Length', post('Content-Length: \t 22  \r\n', PLANT)), // RFC 9110 section 5.5
-    storedCase('fields named like lengths', post(`${LENGTH}Content_Length: 1\r\nTransfer_Encoding: chunked\r\n`, PLANT)),
+    storedCase('white space around a Content-Length', post('Content-Length: \t 22  \r\n', PLANT)), // RFC 9110 section 5.5
+    storedCase('Content_Length and Transfer_Encoding', post(`${LENGTH}Content_Length: 1\r\nTransfer_Encoding: chunked\r\n`, PLANT)),
     ...['9007199254740993', '18446744073709551615'].map((length) =>
       createCase(`Content-Length: ${length}`, post(`Content-Length: ${length}\r\n`, PLANT), [41300], DISCARDING),
     ),
     rejectedByNode('a body without a length', post('', PLANT)),
     createCase('a body longer than its Content-Length', post(LENGTH, PLANT + PLANT), ['node:http 400'], { ...CLOSED, isStored: true }),
-    createCase('a body that goes on as a request', post(LENGTH, PLANT + get(HOST + TOKEN)), [200, 200], { isStored: true }),
+    createCase('a body followed by a request', post(LENGTH, PLANT + get(HOST + TOKEN)), [200, 200], { isStored: true }),
     createCase('a body shorter than its Content-Length', post('Content-Length: 23\r\n', PLANT), [], WAITING),
     // RFC 9110 section 9.3
     ...([['GET /plants', 200], ['OPTIONS /plants', 204], ['DELETE /plants/1', 40401], ['TRACE /plants', 40500]] as const).map(
-      ([line, answer]) => createCase(`a request in the body of ${line}`, hideInBody(`${line} HTTP/1.1`), [answer]),
+      ([line, answer]) => createCase(`${line} with a body that looks like a request`, hideInBody(`${line} HTTP/1.1`), [answer]),
     ),
   ],
   chunks: [
@@ -142,18 +149,18 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
       rejectedByNode(`the chunk size "${size}"`, postChunks(`${size}\r\n${PLANT}\r\n${LAST_CHUNK}`)),
     ),
     createCase('a chunk size of 2^64 - 1', postChunks(`FFFFFFFFFFFFFFFF\r\n${PLANT}`), [], WAITING),
-    storedCase('a chunk size with a thousand zeros before', postChunks('0'.repeat(1000) + CHUNK + LAST_CHUNK)),
+    storedCase('a chunk size with 1,000 leading zeros', postChunks('0'.repeat(1000) + CHUNK + LAST_CHUNK)),
     rejectedByNode('a chunk shorter than its size', postChunks(`17\r\n${PLANT}\r\n${LAST_CHUNK}`)),
     rejectedByNode('a chunk longer than its size', postChunks(`15\r\n${PLANT}\r\n${LAST_CHUNK}`)),
-    storedCase('a chunk size in capitals', postChunks(`1A\r\n${PLANT}    \r\n${LAST_CHUNK}`)),
+    storedCase('a chunk size in upper case', postChunks(`1A\r\n${PLANT}    \r\n${LAST_CHUNK}`)),
     rejectedByNode('a bare CR after a chunk size', postChunks(`16\r${PLANT}\r\n${LAST_CHUNK}`)),
     rejectedByNode('a bare LF after a chunk size', postChunks(`16\n${PLANT}\r\n${LAST_CHUNK}`)),
     rejectedByNode('a bare LF after a chunk', postChunks(`16\r\n${PLANT}\n${LAST_CHUNK}`)),
-    rejectedByNode('nothing after a chunk', postChunks(`16\r\n${PLANT}${LAST_CHUNK}`)),
+    rejectedByNode('a chunk without a line ending', postChunks(`16\r\n${PLANT}${LAST_CHUNK}`)),
     rejectedByNode('a bare LF after the last chunk', postChunks(`${CHUNK}0\r\n\n`)),
-    createCase('no last chunk', postChunks(CHUNK), [], WAITING),
-    createCase('only the last chunk', postChunks(LAST_CHUNK), [40001]),
-    storedCase('a chunk of each byte', postChunks(PLANT.replace(/./g, '1\r\n$&\r\n') + LAST_CHUNK)),
+    createCase('a body without a last chunk', postChunks(CHUNK), [], WAITING),
+    createCase('a body that consists of the last chunk', postChunks(LAST_CHUNK), [40001]),
+    storedCase('a body in one-byte chunks', postChunks(PLANT.replace(/./g, '1\r\n$&\r\n') + LAST_CHUNK)),
     storedCase('chunk extensions', postChunks(`16;a=b;c="d"\r\n${PLANT}\r\n${LAST_CHUNK}`)),
     // RFC 9112 section 7.1.1
     ...['', '[=a', '\0', 'a\rb', 'a\nb', 'a\n'].map((extension) =>
@@ -162,31 +169,31 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('chunk extensions of 20,000 bytes', postChunks(CHUNK.replace('\r', `;${'a'.repeat(20_000)}\r`)), 413),
   ],
   'transfer codings': [
-    createCase('gzip, chunked', postChunkedWith('Transfer-Encoding: gzip, chunked\r\n'), [50100], CLOSED),
-    createCase('nothing, chunked', postChunkedWith('Transfer-Encoding: , chunked\r\n'), [50100], CLOSED),
-    createCase('gzip and chunked in two fields', postChunkedWith(`Transfer-Encoding: gzip\r\n${CHUNKED}`), [50100], CLOSED),
+    createCase('Transfer-Encoding: gzip, chunked', postChunkedWith('Transfer-Encoding: gzip, chunked\r\n'), [50100], CLOSED),
+    createCase('Transfer-Encoding: , chunked', postChunkedWith('Transfer-Encoding: , chunked\r\n'), [50100], CLOSED),
+    createCase('gzip and chunked in two Transfer-Encoding fields', postChunkedWith(`Transfer-Encoding: gzip\r\n${CHUNKED}`), [50100], CLOSED),
     ...['gzip', 'identity', 'xchunked', '"chunked"', 'chunked, gzip', 'chunked, chunked', 'chunked;q=1'].map((coding) =>
-      rejectedByNode(coding, postChunkedWith(`Transfer-Encoding: ${coding}\r\n`)),
+      rejectedByNode(`Transfer-Encoding: ${coding}`, postChunkedWith(`Transfer-Encoding: ${coding}\r\n`)),
     ),
     ...['\x0bchunked', '\x0cchunked', 'chunked\0', 'chunked,', '\r\n chunked'].map((coding) =>
       rejectedByNode(`Transfer-Encoding: ${JSON.stringify(coding)}`, postChunkedWith(`Transfer-Encoding: ${coding}\r\n`)),
     ),
     rejectedByNode('a space before the colon of Transfer-Encoding', postChunkedWith('Transfer-Encoding : chunked\r\n')),
-    rejectedByNode('chunked and identity in two fields', postChunkedWith(`${CHUNKED}Transfer-Encoding: identity\r\n`)),
-    rejectedByNode('Transfer-Encoding: gzip of a GET', get(`${HOST + TOKEN}Transfer-Encoding: gzip\r\n`)),
-    rejectedByNode('two fields Transfer-Encoding: chunked', postChunkedWith(CHUNKED + CHUNKED)),
+    rejectedByNode('chunked and identity in two Transfer-Encoding fields', postChunkedWith(`${CHUNKED}Transfer-Encoding: identity\r\n`)),
+    rejectedByNode('a GET with Transfer-Encoding: gzip', get(`${HOST + TOKEN}Transfer-Encoding: gzip\r\n`)),
+    rejectedByNode('two Transfer-Encoding: chunked fields', postChunkedWith(CHUNKED + CHUNKED)),
     rejectedByNode('an empty Transfer-Encoding', postChunkedWith('Transfer-Encoding:\r\n')),
-    // Node 20 takes the Content-Length, so the response must close the connection (RFC 9112 section 6.1).
+    // Node 20 uses the Content-Length, so the response must close the connection (RFC 9112 section 6.1).
     NODE_20
       ? createCase('an empty Transfer-Encoding and Content-Length', post(`Transfer-Encoding:\r\n${LENGTH}`, PLANT), [50100], CLOSED)
       : rejectedByNode('an empty Transfer-Encoding and Content-Length', post(`Transfer-Encoding:\r\n${LENGTH}`, PLANT)),
     storedCase('Transfer-Encoding: CHUNKED', postChunkedWith('Transfer-Encoding:\tCHUNKED \r\n')),
   ],
   'header fields': [
-    rejectedByNode('a folded field', get(`${HOST + TOKEN}X: a\r\n b\r\n`)),
+    rejectedByNode('a folded header field', get(`${HOST + TOKEN}X: a\r\n b\r\n`)),
     rejectedByNode('a folded Authorization', get(`${HOST}Authorization: Bearer\r\n ada\r\n`)),
-    rejectedByNode('a fold before the first field', get(` X: a\r\n${HOST + TOKEN}`)),
-    rejectedByNode('a line of a space before the first field', get(` \r\n${HOST + TOKEN}`)), // RFC 9112 section 2.2
+    rejectedByNode('a folded line before the first header field', get(` X: a\r\n${HOST + TOKEN}`)),
+    rejectedByNode('a line with a single space before the first header field', get(` \r\n${HOST + TOKEN}`)), // RFC 9112 section 2.2
     rejectedByNode('a bare LF after every line', get(HOST + TOKEN).replaceAll('\r\n', '\n')),
     rejectedByNode('a bare LF after a field', get(`${HOST + TOKEN}X: a\n`)),
     rejectedByNode('a bare LF after the request line', get(HOST + TOKEN).replace('\r\n', '\n')),
@@ -194,9 +201,9 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('a bare CR after a field', get(`${HOST + TOKEN}X: a\r`)),
     rejectedByNode('a bare CR in a field', get(`${HOST + TOKEN}X: a\rY: b\r\n`)),
     ...[0x00, 0x01, 0x0b, 0x7f].map((code) =>
-      rejectedByNode(`the control character ${code} in a field`, get(`${HOST + TOKEN}X: ${String.fromCharCode(code)}\r\n`)),
+      rejectedByNode(`the control character ${code} in a header field`, get(`${HOST + TOKEN}X: ${String.fromCharCode(code)}\r\n`)),
     ),
-    rejectedByNode('a bare CR in place of the empty line', get(HOST + TOKEN).replace('\r\n\r\n', '\r\n\rX: a\r\n\r\n')),
+    rejectedByNode('a bare CR instead of the empty line', get(HOST + TOKEN).replace('\r\n\r\n', '\r\n\rX: a\r\n\r\n')),
     // RFC 9112 section 5.1
     ...['X\0', 'X\tY', 'X[]', 'X\xeb', 'X '].map((name) =>
       rejectedByNode(`the field name ${JSON.stringify(name)}`, get(`${HOST + TOKEN}${name}: a\r\n`)),
@@ -204,23 +211,23 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('NUL in a token', get(`${HOST}Authorization: Bearer ada\0\r\n`)),
     rejectedByNode('a field without a colon', get(`${HOST + TOKEN}nothing\r\n`)),
     rejectedByNode('a field without a name', get(`${HOST + TOKEN}: a\r\n`)),
-    createCase('bytes beyond ASCII in a field', get(`${HOST + TOKEN}X: \xff\xfe\r\n`), [200]),
-    createCase('bytes beyond ASCII in a token', get(`${HOST}Authorization: Bearer ada\xff\r\n`), [40101]),
-    createCase('fields named like members of every object', get(`${HOST + TOKEN}__proto__: a\r\nconstructor: b\r\n`), [200]),
-    rejectedByNode('no Host', get(TOKEN)),
-    createCase('two Host fields that agree', get(HOST + HOST + TOKEN), [40000]),
-    createCase('two Host fields that differ', get(`${HOST}Host: b\r\n${TOKEN}`), [40000]),
+    createCase('non-ASCII bytes in a header field', get(`${HOST + TOKEN}X: \xff\xfe\r\n`), [200]),
+    createCase('non-ASCII bytes in a token', get(`${HOST}Authorization: Bearer ada\xff\r\n`), [40101]),
+    createCase('header fields named __proto__ and constructor', get(`${HOST + TOKEN}__proto__: a\r\nconstructor: b\r\n`), [200]),
+    rejectedByNode('a request without a Host', get(TOKEN)),
+    createCase('two equal Host fields', get(HOST + HOST + TOKEN), [40000]),
+    createCase('two different Host fields', get(`${HOST}Host: b\r\n${TOKEN}`), [40000]),
     createCase('an empty Host', get(`Host:\r\n${TOKEN}`), [200]),
     createCase('two Content-Type fields', post(JSON_TYPE + LENGTH + CLOSE, PLANT), [40000], CLOSED),
   ],
-  'sizes of a header': [
-    createCase('999 fields', get(HOST + TOKEN + 'a:\r\n'.repeat(997)), [200]),
-    createCase('1,000 fields', get(HOST + TOKEN + 'a:\r\n'.repeat(998)), [43100]),
-    // Node 20 drops every field after the first 2,000, newer ones refuse them.
+  'header sizes': [
+    createCase('999 header fields', get(HOST + TOKEN + 'a:\r\n'.repeat(997)), [200]),
+    createCase('1,000 header fields', get(HOST + TOKEN + 'a:\r\n'.repeat(998)), [43100]),
+    // Node 20 drops every header field after the first 2,000; newer versions reject the request.
     NODE_20
-      ? createCase('3,000 fields', get(HOST + 'a:\r\n'.repeat(2998) + TOKEN), [43100])
-      : rejectedByNode('3,000 fields', get(HOST + 'a:\r\n'.repeat(2998) + TOKEN), 431),
-    rejectedByNode('3,000 fields, Host the last', get('a:\r\n'.repeat(2998) + TOKEN + HOST), NODE_20 ? 400 : 431),
+      ? createCase('3,000 header fields', get(HOST + 'a:\r\n'.repeat(2998) + TOKEN), [43100])
+      : rejectedByNode('3,000 header fields', get(HOST + 'a:\r\n'.repeat(2998) + TOKEN), 431),
+    rejectedByNode('3,000 header fields, the last of which is Host', get('a:\r\n'.repeat(2998) + TOKEN + HOST), NODE_20 ? 400 : 431),
     createCase('a header of 16,000 bytes', get(`${HOST + TOKEN}a: ${'x'.repeat(15_900)}\r\n`), [200]),
     rejectedByNode('a header of 17,000 bytes', get(`${HOST + TOKEN}a: ${'x'.repeat(17_000)}\r\n`), 431),
     rejectedByNode('a field name of 17,000 bytes', get(`${HOST + TOKEN}${'x'.repeat(17_000)}: a\r\n`), 431),
@@ -228,9 +235,9 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('a target of 17,000 bytes', request(`GET /plants?${'x'.repeat(17_000)} HTTP/1.1`), 431),
     createCase('a token of 8 KiB', get(`${HOST}Authorization: Bearer ${'x'.repeat(8192)}\r\n`), [40101]),
     createCase('8 KiB of spaces before a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}ada\r\n`), [200]),
-    createCase('8 KiB of spaces in place of a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}!\r\n`), [40101]),
+    createCase('8 KiB of spaces instead of a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}!\r\n`), [40101]),
     createCase(
-      '8 KiB of parameters that do not end',
+      '8 KiB of unterminated Content-Type parameters',
       post(LENGTH + CLOSE, PLANT).replace('/json', `/json${';a="\\"'.repeat(1600)}`),
       [41500],
       CLOSED,
@@ -246,50 +253,50 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     createCase('HTTP/2.0 before a body', request('POST /plants HTTP/2.0', HOST + LENGTH + KEEP_ALIVE), [40100], DISCARDING),
     // RFC 9112 section 2.3
     ...['HTTP/1.2', 'HTTP/3.0', 'HTTP/11', 'HTTP/1', 'HTTP/01.01', 'HTTP/ 1.1', 'http/1.1', ''].map((version) =>
-      rejectedByNode(`the version "${version}"`, request(`GET /plants ${version}`)),
+      rejectedByNode(`the HTTP version "${version}"`, request(`GET /plants ${version}`)),
     ),
-    rejectedByNode('the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
-    rejectedByNode('the hello of TLS', Buffer.from('16030102000100010001fc0303'.padEnd(400, '0'), 'hex')),
+    rejectedByNode('the HTTP/2 connection preface', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    rejectedByNode('a TLS ClientHello', Buffer.from('16030102000100010001fc0303'.padEnd(400, '0'), 'hex')),
     rejectedByNode('a space before the method', request(' GET /plants HTTP/1.1')),
     rejectedByNode('tabs in the request line', request('GET\t/plants\tHTTP/1.1')),
     createCase('two spaces before the target', request('GET  /plants HTTP/1.1'), [200]), // RFC 9112 section 3
-    rejectedByNode('no target', request('GET HTTP/1.1')),
+    rejectedByNode('a request line without a target', request('GET HTTP/1.1')),
     rejectedByNode('a bare CR after the request line', get(HOST + TOKEN).replace('\r\n', '\r')), // RFC 9112 section 2.2
     rejectedByNode('a space in the target', request('GET /plants /1 HTTP/1.1')),
     rejectedByNode('NUL in the target', request('GET /plants\0 HTTP/1.1')),
-    rejectedByNode('a byte beyond ASCII in the target', request('DELETE /plants/\xff HTTP/1.1')),
-    rejectedByNode('a method that is none', request('BREW /plants HTTP/1.1')),
+    rejectedByNode('a non-ASCII byte in the target', request('DELETE /plants/\xff HTTP/1.1')),
+    rejectedByNode('an unknown method', request('BREW /plants HTTP/1.1')),
     rejectedByNode('a method in lower case', request('get /plants HTTP/1.1')),
     createCase('empty lines before a request', `\r\n\r\n${get(HOST + TOKEN)}`, [200]),
     rejectedByNode('a line of spaces before a request', `   \r\n\r\n${get(HOST + TOKEN)}`),
     createCase('TRACE', request('TRACE /plants HTTP/1.1'), [40500]),
-    createCase('the absolute form', request('GET http://b:80/plants HTTP/1.1'), [200]),
-    createCase('the absolute form without a path', request('GET http://b HTTP/1.1'), [40400]),
+    createCase('a target in absolute form', request('GET http://b:80/plants HTTP/1.1'), [200]),
+    createCase('a target in absolute form without a path', request('GET http://b HTTP/1.1'), [40400]),
     // RFC 9112 section 3.2.4
     ...['OPTIONS', 'GET'].map((method) => createCase(`${method} *`, request(`${method} * HTTP/1.1`), [40400])),
     createCase('CONNECT', request('CONNECT b:443 HTTP/1.1'), [], CLOSED),
     rejectedByNode('a target without a slash', request('GET plants HTTP/1.1')),
-    createCase('dots in the target', request('GET /x/../plants HTTP/1.1'), [40400]),
-    createCase('a backslash in the target', request('GET /x\\..\\plants HTTP/1.1'), [40400]),
-    createCase('CR LF in escapes', request('DELETE /plants/1%0d%0aX:%20a HTTP/1.1'), [40003]),
+    createCase('dot segments in the target', request('GET /x/../plants HTTP/1.1'), [40400]),
+    createCase('backslashes in the target', request('GET /x\\..\\plants HTTP/1.1'), [40400]),
+    createCase('percent-encoded CR LF in the target', request('DELETE /plants/1%0d%0aX:%20a HTTP/1.1'), [40003]),
     createCase('a fragment in the target', request('GET /plants#1 HTTP/1.1'), [40400]),
   ],
-  'other turns of an exchange': [
+  'upgrades, expectations, trailers and disconnects': [
     createCase('an upgrade to WebSocket', get(`${HOST + TOKEN}Connection: Upgrade\r\nUpgrade: websocket\r\n`), [200], CLOSED),
     // RFC 9110 section 7.8
-    createCase('an upgrade that Connection does not name', get(`${HOST + TOKEN}Upgrade: websocket\r\n`), [200], CLOSED),
+    createCase('an Upgrade field without Connection: upgrade', get(`${HOST + TOKEN}Upgrade: websocket\r\n`), [200], CLOSED),
     createCase('an upgrade in HTTP/1.0', get(`${HOST + TOKEN}Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n`).replace('/1.1', '/1.0'), [200], CLOSED),
-    createCase('an upgrade to HTTP/2, with a body', post(`${LENGTH}Connection: Upgrade\r\nUpgrade: h2c\r\n`, PLANT), [200], {
+    createCase('an upgrade to HTTP/2 with a body', post(`${LENGTH}Connection: Upgrade\r\nUpgrade: h2c\r\n`, PLANT), [200], {
       ...CLOSED,
       isStored: true,
     }),
     createCase('Expect: 100-continue', post(LENGTH + EXPECT_CONTINUE, PLANT), [100, 200], { isStored: true }),
-    createCase('the same without a token', request(POST, HOST + LENGTH + EXPECT_CONTINUE), [100, 40100], DISCARDING),
-    createCase('the same in HTTP/1.0', post(LENGTH + EXPECT_CONTINUE, PLANT).replace('/1.1', '/1.0'), [200], { ...CLOSED, isStored: true }),
+    createCase('Expect: 100-continue without a token', request(POST, HOST + LENGTH + EXPECT_CONTINUE), [100, 40100], DISCARDING),
+    createCase('Expect: 100-continue in HTTP/1.0', post(LENGTH + EXPECT_CONTINUE, PLANT).replace('/1.1', '/1.0'), [200], { ...CLOSED, isStored: true }),
     createCase('Expect: the moon', get(`${HOST + TOKEN}Expect: the moon\r\n`), ['node:http 417']),
     // RFC 9110 section 14.2
-    storedCase('a range of a POST', post(`${LENGTH}Range: bytes=0-1\r\n`, PLANT)),
-    createCase('a thousand ranges', get(`${HOST + TOKEN}Range: bytes=${'0-,'.repeat(999)}0-\r\n`), [200]),
+    storedCase('a POST with a Range', post(`${LENGTH}Range: bytes=0-1\r\n`, PLANT)),
+    createCase('1,000 ranges', get(`${HOST + TOKEN}Range: bytes=${'0-,'.repeat(999)}0-\r\n`), [200]),
     // RFC 9110 section 6.5.1
     createCase('Authorization in a trailer', withTrailer(HOST + JSON_TYPE, TOKEN), [40100], CLOSED),
     createCase('Content-Type in a trailer', withTrailer(HOST + TOKEN, JSON_TYPE), [41500], CLOSED),
@@ -299,25 +306,25 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('Content-Length in a trailer', postChunks(`${CHUNK}0\r\nContent-Length: 5\r\n\r\n`)),
     rejectedByNode('a trailer of 20,000 bytes', postChunks(`${CHUNK}0\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`), 431),
     ...['', ' HTTP/2.0'].map((version) =>
-      createCase(`a request of${version || ' HTTP/0.9'} behind a response that closes the connection`, createUnfinishedRequests(version), ['node:http 400'], CLOSED),
+      createCase(`a request with${version || ' HTTP/0.9'} after one that closes the connection`, createUnfinishedRequests(version), ['node:http 400'], CLOSED),
     ),
-    createCase('garbage after the last request', get(HOST + TOKEN + CLOSE) + PLANT, [200], CLOSED),
-    createCase('the end after a whole request', post(LENGTH, PLANT), [200], { ...ENDED, isStored: true }),
-    createCase('the end within the header', get(HOST).slice(0, -2), ['node:http 400'], ENDED),
-    createCase('the end within the body', post(LENGTH, PLANT.slice(0, -1)), ['node:http 400'], ENDED),
-    createCase('the end before the last chunk', postChunks(CHUNK), ['node:http 400'], ENDED),
-    createCase('the end before a request', '', [], ENDED),
+    createCase('a request with Connection: close, followed by garbage', get(HOST + TOKEN + CLOSE) + PLANT, [200], CLOSED),
+    createCase('a complete request and a FIN', post(LENGTH, PLANT), [200], { ...ENDED, isStored: true }),
+    createCase('a FIN within the header', get(HOST).slice(0, -2), ['node:http 400'], ENDED),
+    createCase('a FIN within the body', post(LENGTH, PLANT.slice(0, -1)), ['node:http 400'], ENDED),
+    createCase('a FIN before the last chunk', postChunks(CHUNK), ['node:http 400'], ENDED),
+    createCase('a FIN without a request', '', [], ENDED),
   ],
   bodies: [
     createCase('a gzip bomb', postBody(GZIP_BOMB, `Content-Encoding: gzip\r\n${CLOSE}`), [41501], CLOSED),
-    createCase(`${NESTING_DEPTH} arrays in one another`, postBody('['.repeat(NESTING_DEPTH)), [40001]),
-    createCase(`${NESTING_DEPTH} objects in one another`, postBody('{"a":'.repeat(NESTING_DEPTH)), [40001]),
-    createCase('deep arrays in a plant', postBody(`{"id":1,"name":"a","x":${'['.repeat(NESTING_DEPTH)}${']'.repeat(NESTING_DEPTH)}}`), [40001]),
+    createCase(`${NESTING_DEPTH} nested arrays`, postBody('['.repeat(NESTING_DEPTH)), [40001]),
+    createCase(`${NESTING_DEPTH} nested objects`, postBody('{"a":'.repeat(NESTING_DEPTH)), [40001]),
+    createCase(`${NESTING_DEPTH} nested arrays in a plant`, postBody(`{"id":1,"name":"a","x":${'['.repeat(NESTING_DEPTH)}${']'.repeat(NESTING_DEPTH)}}`), [40001]),
     createCase('an id of a million digits', postBody(`{"id":${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
-    createCase('an id of 0 and a million digits', postBody(`{"id":0.${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
-    createCase('an exponent of a million digits', postBody(`{"id":1e${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
-    createCase('a name of a million escapes', postBody(`{"id":1,"name":"${'\\u0000'.repeat(200_000)}"}`), [40002]),
-    createCase('100,000 members', postBody(`{${'"id":1,'.repeat(100_000)}"name":"a"}`), [40002]),
-    createCase('a body over the limit', postBody('a'.repeat(3 * 2 ** 20), CLOSE), [41300], CLOSED),
+    createCase('an id with a million decimal places', postBody(`{"id":0.${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
+    createCase('an id whose exponent has a million digits', postBody(`{"id":1e${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
+    createCase('a name of 200,000 escapes', postBody(`{"id":1,"name":"${'\\u0000'.repeat(200_000)}"}`), [40002]),
+    createCase('a body with 100,000 members', postBody(`{${'"id":1,'.repeat(100_000)}"name":"a"}`), [40002]),
+    createCase('a body over the size limit', postBody('a'.repeat(3 * 2 ** 20), CLOSE), [41300], CLOSED),
   ],
 }

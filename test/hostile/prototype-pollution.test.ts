@@ -19,14 +19,14 @@ import { del, get, post, sendRequest, serve, servePlants, type TestRequest } fro
 const FERN = '{"id":1,"name":"Fern"}'
 const WHOLE_LIST = { limit: 1000, maxBytes: 1_000_000 }
 
-/** A store of a host, whose plants without a tag have no such member. */
-const hostStore = (): Store => ({
+/** Creates a custom store whose plants have no `tag` property. */
+const createCustomStore = (): Store => ({
   create: () => true,
   list: () => ({ plants: [{ id: 1n, name: 'Fern' }], hasMore: false }),
   delete: () => true,
 })
 
-/** A store of Postgres, and the names and values of the statements that it sends. */
+/** Creates a Postgres store, and records the names and values of its statements. */
 function startPostgres() {
   const queries: { readonly name: string | undefined; readonly values: readonly unknown[] }[] = []
   const pool = createMockPool(({ name, values }) => {
@@ -36,8 +36,8 @@ function startPostgres() {
   return { store: postgresStore(pool), queries }
 }
 
-suite('prototype pollution with a tag', () => {
-  test('adds no tag to the response for a new plant', async (t) => {
+suite('a polluted tag', () => {
+  test("isn't added to the response for a new plant", async (t) => {
     const server = await servePlants(t)
     const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, post('ada', FERN)))
     assert.equal(body, '{"name":"Fern"}')
@@ -47,20 +47,20 @@ suite('prototype pollution with a tag', () => {
     ['short', ''],
     ['long', ' '.repeat(1000)],
   ] as const) {
-    test(`adds no tag to the plant that a host reads from a ${length} body`, () => {
+    test(`isn't added to a plant that is parsed from a ${length} body`, () => {
       const body = Buffer.from(FERN + padding)
       const tag = withPollutedPrototype({ tag: 'eve' }, () => parseNewPlant(parseJson(body), body.length).tag)
       assert.equal(tag, undefined)
     })
   }
 
-  test('adds no tag to the plants that the store of a host lists', async (t) => {
-    const server = await servePlants(t, { store: hostStore() })
+  test("isn't added to the list of a custom store", async (t) => {
+    const server = await servePlants(t, { store: createCustomStore() })
     const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, get('ada')))
     assert.equal(body, '[{"name":"Fern"}]')
   })
 
-  test('adds no tag to the plants that a host lists', async () => {
+  test("isn't added to the plants that the memory store lists", async () => {
     const store = memoryStore()
     await store.create('ada', { id: 1n, name: 'Fern' })
     const tags = await whilePolluted({ tag: 'eve' }, async () => {
@@ -78,20 +78,20 @@ suite('prototype pollution with a tag', () => {
     string | false,
     (t: Parameters<typeof openSqliteStore>[0]) => Store,
   ])[]) {
-    test(`adds no tag to a plant that a host keeps ${name}`, { skip: isSkipped }, async (t) => {
+    test(`isn't added to a plant stored ${name}`, { skip: isSkipped }, async (t) => {
       const store = open(t)
       await whilePolluted({ tag: 'eve' }, async () => store.create('ada', { id: 1n, name: 'Fern' }))
       assert.deepEqual((await store.list('ada', WHOLE_LIST)).plants, [{ id: 1n, name: 'Fern' }])
     })
   }
 
-  test('adds no tag to a plant that a host keeps in Postgres', async () => {
+  test("isn't added to a plant stored in Postgres", async () => {
     const { store, queries } = startPostgres()
     await whilePolluted({ tag: 'eve' }, () => store.create('ada', { id: 1n, name: 'Fern' }))
     assert.deepEqual(queries[0]?.values, ['ada', '1', 'Fern', null])
   })
 
-  test('does not make a plant longer for the size of a batch', () => {
+  test("isn't counted in the size of a batch", () => {
     const plant: NewPlant = { id: 1n, name: 'Fern' }
     assert.equal(
       withPollutedPrototype({ tag: 'eve' }, () => textLength(plant)),
@@ -99,7 +99,7 @@ suite('prototype pollution with a tag', () => {
     )
   })
 
-  test('does not remove the tag of a plant whose class has a getter for it', () => {
+  test("doesn't hide the tag of a plant whose class has a getter for it", () => {
     class Phlox {
       readonly name = 'eve'
       get tag(): string {
@@ -120,7 +120,7 @@ suite('prototype pollution', () => {
     ['does not change the type of an error', { contentType: 'text/html' }, post('ada', '{')],
     ['does not make a list cacheable', { allowsCaching: true }, get('ada')],
     ['does not make an error cacheable', { allowsCaching: true }, get('ada', '/plants?limit=x')],
-    ['does not make a delete need a body', { hasBody: true }, del('ada', '1')],
+    ['does not make a DELETE require a body', { hasBody: true }, del('ada', '1')],
   ] as const satisfies readonly (readonly [string, object, TestRequest])[]) {
     test(effect, async (t) => {
       const server = await servePlants(t)
@@ -131,7 +131,7 @@ suite('prototype pollution', () => {
 
   for (const [effect, members, hook] of [
     ['adds no error code to the event of a success', { error: 40000 }, 'onResponse'],
-    ['reports no failure of a response that succeeded', { failure: { error: 'eve' } }, 'onError'],
+    ['reports no error for a successful response', { failure: { error: 'eve' } }, 'onError'],
   ] as const satisfies readonly (readonly [string, object, keyof CommonOptions])[]) {
     test(effect, async (t) => {
       const reported: unknown[] = []
@@ -147,9 +147,9 @@ suite('prototype pollution', () => {
     ['rawBody', { body: JSON.parse(FERN) as unknown }],
     ['body', {}],
   ] as const) {
-    test(`does not replace the body of a request that a parser has read: ${member}`, async (t) => {
+    test(`does not replace a body that a parser has read (polluted ${member})`, async (t) => {
       const created: NewPlant[] = []
-      const store = { ...hostStore(), create: (_: string, plant: NewPlant) => created.push(plant) > 0 }
+      const store = { ...createCustomStore(), create: (_: string, plant: NewPlant) => created.push(plant) > 0 }
       const plants = createPlantStore({ tokens: { secret: 'ada' }, store, onError: () => undefined })
       const server = await serve(t, (request, response) => {
         request.resume().on('end', () => plants(Object.assign(request, parsed), response))
@@ -160,7 +160,7 @@ suite('prototype pollution', () => {
     })
   }
 
-  test('does not change which plants a host lists', async () => {
+  test('does not change which plants the memory store lists', async () => {
     const store = memoryStore()
     await store.create('ada', { id: 1n, name: 'Fern' })
     const { plants } = await whilePolluted({ after: 1n }, async () => store.list('ada', WHOLE_LIST))
@@ -173,12 +173,12 @@ suite('prototype pollution', () => {
   })
 
   for (const members of [{ max: 1 }, { maxLimit: { min: 1, max: 1 } }]) {
-    test(`does not change the bounds of an option: ${Object.keys(members).join()}`, () => {
+    test(`does not change the limits of an option (polluted ${Object.keys(members).join()})`, () => {
       withPollutedPrototype(members, () => createPlantStore({ tokens: { secret: 'ada' }, maxLimit: 2 }))
     })
   }
 
-  test('changes no option of the conformance suite', async () => {
+  test('does not change the options of the conformance suite', async () => {
     const checks: (() => unknown)[] = []
     const create = (): Store => ({ ...memoryStore(), delete: () => true })
     withPollutedPrototype({ seed: 7, storeTimeoutMs: 'eve' }, () => {
@@ -188,8 +188,8 @@ suite('prototype pollution', () => {
   })
 })
 
-suite('prototype pollution of a server', () => {
-  test('adds no observer of requests', async (t) => {
+suite('prototype pollution, in the HTTP server', () => {
+  test('adds no request hook', async (t) => {
     const { server } = withPollutedPrototype({ onRequest: 'eve' }, () =>
       createServer((_, response) => response.end('leaf')),
     )
@@ -206,7 +206,7 @@ suite('prototype pollution of a server', () => {
     })
   })
 
-  test('adds nothing to what is known of a malformed request', async (t) => {
+  test('adds nothing to the data of a malformed request', async (t) => {
     const heads: unknown[] = []
     const { server } = createHttpServer(
       () => undefined,
@@ -228,7 +228,7 @@ suite('prototype pollution of a server', () => {
   })
 })
 
-suite('prototype pollution of a Postgres store', () => {
+suite('prototype pollution, in the Postgres store', () => {
   for (const [effect, members] of [
     ['does not time out its statements', { timeoutError: 'eve' }],
     ['does not replace its pages', { next: 'eve' }],
@@ -245,7 +245,7 @@ suite('prototype pollution of a Postgres store', () => {
     })
   }
 
-  test('gives no name to a statement that is not prepared', async () => {
+  test('adds no name to an unprepared statement', async () => {
     const { store, queries } = startPostgres()
     await whilePolluted({ name: 'eve' }, () => store.ping())
     assert.deepEqual(queries, [{ name: undefined, values: [] }])

@@ -13,10 +13,10 @@ import { RawConnection } from '../support/wire/raw-connection.ts'
 import { bearer, createService, getPort, sendToPort, serve } from '../support/wire/service.ts'
 import { SMUGGLING_PAYLOADS } from './smuggling-payloads.ts'
 
-/** How long an attacker waits for the answer to a request that the proxy takes for half of one. */
+/** How long an attacker waits for a response, which doesn't arrive if the proxy considers the request incomplete. */
 const RESPONSE_WAIT_MS = 50
 
-/** Each shares its connections to the program among all clients, and gives each request that it sends an id. */
+/** Proxies that share their upstream connections among all clients, and add a secret id to each request. */
 const PROXIES = {
   nginx: (t: CleanupScope, port: number, program: number, secret: string) =>
     startNginx(
@@ -59,11 +59,11 @@ const PROXIES = {
 }
 
 for (const [name, startProxy] of Object.entries(PROXIES)) {
-  test(`behind ${name}`, { skip: skipWithoutCommand(name) }, async (t) => {
-    /** What the ids of the proxy begin with, so that nobody can forge one. */
+  test(`resists request smuggling behind ${name}`, { skip: skipWithoutCommand(name) }, async (t) => {
+    /** The prefix of the proxy's request IDs, so that no client can forge one. */
     const secret = randomUUID()
     const arrivals: { id: string; marker: string | undefined; socket: Socket }[] = []
-    const refused: Buffer[] = []
+    const rejected: Buffer[] = []
     let victims = 0
 
     const store = memoryStore()
@@ -72,52 +72,52 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
     const { server } = createServer(
       (request, response) => {
         const { headers, socket } = request
-        // Says which request of a victim it is, and has its answer say so.
+        // Identifies a request of the victim, and its response.
         const marker = headers['x-marker']?.toString()
         if (marker !== undefined) response.setHeader('X-Marker', marker)
         arrivals.push({ id: String(headers['x-request-id']), marker, socket })
         plants(request, response)
       },
-      // A connection that is closed while the proxy sends a request on it would lose that.
+      // A connection that closes while the proxy sends a request would lose that request.
       { keepAliveTimeoutMs: 600_000 },
     )
     server.on('clientError', ({ rawPacket }: Error & { rawPacket?: Buffer }) => {
-      if (rawPacket !== undefined) refused.push(rawPacket)
+      if (rawPacket !== undefined) rejected.push(rawPacket)
     })
     await serve(t, server)
     const port = await findFreePort()
     await startProxy(t, port, getPort(server), secret)
 
-    async function askAsVictim(): Promise<void> {
+    async function listAsVictim(): Promise<void> {
       const marker = `victim ${++victims}`
       const fields = [...bearer('victim'), 'X-Marker', marker]
       const { status, headers, body } = await sendToPort(port, { method: 'GET', path: '/plants', fields })
       assert.deepEqual([status, headers['x-marker'], body], [200, marker, '[{"name":"Monstera"}]'])
     }
 
-    for (const { name, bytes } of SMUGGLING_PAYLOADS) {
-      await t.test(name, async () => {
-        const [firstArrival, firstRefused] = [arrivals.length, refused.length]
+    for (const payload of SMUGGLING_PAYLOADS) {
+      await t.test(`prevents request smuggling through ${payload.name} (${name})`, async () => {
+        const [firstArrival, firstRejected] = [arrivals.length, rejected.length]
         const attacker = await RawConnection.open(port)
-        const answered = attacker.send(bytes).waitFor(/HTTP\/1\.[01] [2-5]/)
-        await Promise.race([answered.catch(() => undefined), sleep(RESPONSE_WAIT_MS, undefined, { ref: false })])
-        // What the proxy sends behind the first request is on its way before these.
-        await askAsVictim()
-        await askAsVictim()
+        const responded = attacker.send(payload.bytes).waitFor(/HTTP\/1\.[01] [2-5]/)
+        await Promise.race([responded.catch(() => undefined), sleep(RESPONSE_WAIT_MS, undefined, { ref: false })])
+        // If the proxy forwards a second request of the attacker, the server gets it before these.
+        await listAsVictim()
+        await listAsVictim()
         attacker.socket.destroy()
 
         const smuggled = arrivals.slice(firstArrival).filter(({ id }) => !id.startsWith(secret))
-        assert.deepEqual(smuggled, [], 'a request reached the program that the proxy did not send')
-        const parts = refused.slice(firstRefused).filter((packet) => !packet.includes(secret))
-        assert.deepEqual(parts.map(String), [], 'the program took a part of a request for another')
-        assert.doesNotMatch(attacker.received, /victim|Monstera/, 'the answer was for another client')
+        assert.deepEqual(smuggled, [], 'the server received a request that the proxy did not send')
+        const parts = rejected.slice(firstRejected).filter((packet) => !packet.includes(secret))
+        assert.deepEqual(parts.map(String), [], 'the server parsed a part of a request as another request')
+        assert.doesNotMatch(attacker.received, /victim|Monstera/, 'the attacker got the response for another client')
       })
     }
 
-    await t.test('each request reached the program once, and clients shared connections', () => {
+    await t.test(`receives each request once, on connections that clients share (${name})`, () => {
       assert.equal(new Set(arrivals.map(({ id }) => id)).size, arrivals.length)
-      const ofVictims = new Set(arrivals.filter(({ marker }) => marker !== undefined).map(({ socket }) => socket))
-      assert.ok(arrivals.some(({ marker, socket }) => marker === undefined && ofVictims.has(socket)))
+      const victimSockets = new Set(arrivals.filter(({ marker }) => marker !== undefined).map(({ socket }) => socket))
+      assert.ok(arrivals.some(({ marker, socket }) => marker === undefined && victimSockets.has(socket)))
     })
   })
 }

@@ -11,7 +11,7 @@ const ORIGIN = 'http://a.example'
 const PREFLIGHT = `${HOST}Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: GET\r\n`
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 
-/** Makes a request of 16 kB, or with a body of 64 KiB: what it begins with, one piece again and again, and its end. */
+/** Builds a request of 16 kB, or with a body of 64 KiB, from a prefix, a repeated fragment and an end. */
 type BuildRequest = (prefix: string, fragment: string, end?: string) => string
 
 function repeatToLength(length: number, begin: string, piece: string, end: string): string {
@@ -45,8 +45,8 @@ const PATHS: RequestTexts = [
 
 // prettier-ignore
 const REQUEST_KINDS: readonly (readonly [name: string, make: BuildRequest, texts: RequestTexts])[] = [
-  ['GET of a path', buildWithTarget('GET'), PATHS],
-  ['DELETE of a path', buildWithTarget('DELETE'), PATHS],
+  ['a path in a GET', buildWithTarget('GET'), PATHS],
+  ['a path in a DELETE', buildWithTarget('DELETE'), PATHS],
   ['a preflight', buildWithTarget('OPTIONS', PREFLIGHT), PATHS],
   ['a query', buildWithTarget('GET'), [
     ['/plants?', '&'], ['/plants?', '='], ['/plants?', '%'], ['/plants?', '%&'], ['/plants?', '%zz&'], ['/plants?', '%6c&'],
@@ -92,55 +92,58 @@ const REQUEST_KINDS: readonly (readonly [name: string, make: BuildRequest, texts
   ]],
 ]
 
-/** Makes a function that sends a request, on one connection while the server keeps it, and says whether it does. */
+/**
+ * Creates a function that sends a request, and resolves with whether the server keeps the connection open. It reuses the
+ * connection as long as the server does so.
+ */
 function createSender(port: number, request: string): () => Promise<boolean> {
   const bytes = Buffer.from(request, 'latin1')
   let socket = connect(port, '127.0.0.1')
   return async () => {
     if (socket.destroyed) socket = connect(port, '127.0.0.1')
     socket.write(bytes)
-    const [answer] = (await once(socket, 'data')) as [Buffer]
-    const isKept = !answer.includes('\r\nConnection: close\r\n')
+    const [response] = (await once(socket, 'data')) as [Buffer]
+    const isKept = !response.includes('\r\nConnection: close\r\n')
     if (!isKept) socket.destroy()
     return isKept
   }
 }
 
-/** The CPU time of ten requests, both sides together, in microseconds. */
+/** Measures the CPU time of ten requests, including that of the client, in microseconds. */
 async function measureCost(send: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   for (let n = 0; n < 10; n++) await send()
   return cpuTimeSince(before)
 }
 
-test('a request costs little more than one of as many bytes that nobody reads', async (t) => {
+test('a request costs little more CPU time than one of the same size whose bytes are ignored', async (t) => {
   const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: ORIGIN, PLANT_STORE_ADMIN_PORT: '0' })
 
-  async function senderOf(unread: string): Promise<() => Promise<boolean>> {
-    const send = createSender(port, unread)
-    // Until V8 has compiled what all requests need.
+  async function createWarmSender(request: string): Promise<() => Promise<boolean>> {
+    const send = createSender(port, request)
+    // Warm up, so that V8 has compiled the code that all requests need.
     for (let n = 0; n < 300; n++) await send()
     return send
   }
   const field = buildWithField('GET /plants')
-  const kept = await senderOf(field('X-Unread: ', 'a'))
-  const closed = await senderOf(field('Connection: close\r\nX-Unread: ', 'a'))
-  const read = await senderOf(buildWithBody('{"id":1,"name":"","unread":[', '1,', '1]}'))
+  const kept = await createWarmSender(field('X-Unread: ', 'a'))
+  const closed = await createWarmSender(field('Connection: close\r\nX-Unread: ', 'a'))
+  const read = await createWarmSender(buildWithBody('{"id":1,"name":"","unread":[', '1,', '1]}'))
 
   for (const [name, make, texts] of REQUEST_KINDS) {
     for (const text of texts) {
-      await t.test(`${name}: ${JSON.stringify(text)}`, async () => {
+      await t.test(`limits the cost of ${name}: ${JSON.stringify(text)}`, async () => {
         const send = createSender(port, make(...text))
         const isKept = await send()
-        const [times, other] = make === buildWithBody ? [2, read] : [5, isKept ? kept : closed]
-        // What else the machine does makes both slower, though not alike. What is dear is so by far, and at each try.
+        const [factor, baseline] = make === buildWithBody ? [2, read] : [5, isKept ? kept : closed]
+        // Other load on the machine slows both down, but unevenly. An expensive request exceeds the limit in every attempt.
         let cost = Infinity
-        let most = 0
-        for (let tries = 0; tries < 20 && cost >= most; tries++) {
-          most = times * (await measureCost(other))
+        let limit = 0
+        for (let tries = 0; tries < 20 && cost >= limit; tries++) {
+          limit = factor * (await measureCost(baseline))
           cost = await measureCost(send)
         }
-        assert.ok(cost < most, `it took ${cost} µs, and ${most} µs are allowed`)
+        assert.ok(cost < limit, `ten requests took ${cost} µs; the limit is ${limit} µs`)
       })
     }
   }

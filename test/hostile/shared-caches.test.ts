@@ -11,7 +11,7 @@ suite('nginx with proxy_cache', { skip: skipWithoutCommand('nginx') }, () => {
     ['a list', '/plants', [200, '[{"name":"of ada"}]'], [200, '[{"name":"of bob"}]']],
     ['an error', '/plants?limit=x', [400, undefined], [401, undefined]],
   ] as const) {
-    test(`stores no response: ${what}`, async (t) => {
+    test(`doesn't store ${what}`, async (t) => {
       const store = memoryStore()
       for (const owner of ['ada', 'bob']) void store.create(owner, { id: 1n, name: `of ${owner}` })
       const authenticate = (token: string) => (token === 'eve' ? null : token)
@@ -21,12 +21,12 @@ suite('nginx with proxy_cache', { skip: skipWithoutCommand('nginx') }, () => {
       const location = `proxy_pass http://127.0.0.1:${program}; proxy_cache plants; proxy_cache_valid any 1m;`
       await startNginx(t, port, `${cache} server { listen 127.0.0.1:${port}; location / { ${location} } }`)
 
-      const ask = async (token: string) => {
+      const request = async (token: string) => {
         const { status, body } = await sendToPort(port, get(token, path))
         return [status, status === 200 ? body : undefined]
       }
-      assert.deepEqual(await ask('ada'), first)
-      assert.deepEqual(await ask(second[0] === 401 ? 'eve' : 'bob'), second)
+      assert.deepEqual(await request('ada'), first)
+      assert.deepEqual(await request(second[0] === 401 ? 'eve' : 'bob'), second)
     })
   }
 })

@@ -14,8 +14,8 @@ const CREATE = post('ada', FERN)
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`answers once, in ${protocol}`, { timeout: 300_000 }, () => {
-    test('a host ends a list that is being sent', async (t) => {
+  suite(`responds exactly once on ${protocol}`, { timeout: 300_000 }, () => {
+    test('if the host ends the response during a list', async (t) => {
       let end: (() => void) | undefined
       const store = overrideStore(memoryStore(), {
         list: (_, { after }) => {
@@ -35,11 +35,11 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.match(body, /^\[(?:{"name":"Fern"},?){1000}$/)
     })
 
-    test('a client that leaves after its body does not stop the write', async (t) => {
-      const held = new DeferredCall<unknown>()
+    test('and completes the write if the client disconnects after its body', async (t) => {
+      const gate = new DeferredCall<unknown>()
       const memory = memoryStore()
       const store = overrideStore(memory, {
-        create: (owner, plant) => held.call().then(() => memory.create(owner, plant)),
+        create: (owner, plant) => gate.call().then(() => memory.create(owner, plant)),
       })
       const plantStore = createService({ store })
       let isClosed = false
@@ -50,10 +50,10 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       const request = client.open(CREATE).on('error', () => undefined)
       request.end(FERN)
-      await held.called
+      await gate.called
       request.destroy()
       await waitUntil(() => isClosed)
-      held.resolve(undefined)
+      gate.resolve(undefined)
 
       assert.equal((await client.send(get('ada'))).body, '[{"name":"Fern"}]')
     })
@@ -65,12 +65,12 @@ for (const protocol of ['http', 'h2c'] as const) {
       ['end', true, { status: 200, bytes: sent.length, complete: true }],
     ]
     for (const [method, isCalled, event] of faults) {
-      test(`a response whose ${method} throws${isCalled ? ' at last' : ''} ends, is told of as it was sent, and the next one is answered`, async (t) => {
-        const told: unknown[] = []
+      test(`if ${method} throws ${isCalled ? 'after' : 'without'} sending, reports it, and handles the next request`, async (t) => {
+        const reported: unknown[] = []
         const fault = new Error('wrapped')
         const plantStore = createService({
-          onError: (error) => told.push(error),
-          onResponse: ({ status, bytes, complete }) => told.push({ status, bytes, complete }),
+          onError: (error) => reported.push(error),
+          onResponse: ({ status, bytes, complete }) => reported.push({ status, bytes, complete }),
         })
         const client = await serveAndConnect(t, protocol, (request, response) => {
           const original = Reflect.get(response, method) as (...args: unknown[]) => unknown
@@ -85,17 +85,17 @@ for (const protocol of ['http', 'h2c'] as const) {
         if (isCalled) assert.equal((await client.send(CREATE)).body, sent)
         else await assert.rejects(client.send(CREATE))
 
-        assert.deepEqual(told.splice(0), [fault, event])
+        assert.deepEqual(reported.splice(0), [fault, event])
         assert.equal((await client.send(get('ada'))).body, `[${sent}]`)
       })
     }
 
-    test('a refusal whose writeHead throws ends, and is told of', async (t) => {
-      const told: unknown[] = []
+    test('if writeHead throws during an error response, and reports it', async (t) => {
+      const reported: unknown[] = []
       const fault = new Error('wrapped')
       const plantStore = createService({
-        onError: (error) => told.push(error),
-        onResponse: ({ status, complete }) => told.push({ status, complete }),
+        onError: (error) => reported.push(error),
+        onResponse: ({ status, complete }) => reported.push({ status, complete }),
       })
       const client = await serveAndConnect(t, protocol, (request, response) => {
         response.writeHead = () => {
@@ -106,16 +106,16 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       await assert.rejects(client.send(get('ada', '/plants?limit=x')))
 
-      assert.deepEqual(told, [fault, { status: 400, complete: false }])
+      assert.deepEqual(reported, [fault, { status: 400, complete: false }])
     })
 
-    const whatHostsSet = [
-      ['a plant', CREATE, 200, { ...JSON_FIELDS, 'content-length': '15' }],
+    const overrides = [
+      ['a created plant', CREATE, 200, { ...JSON_FIELDS, 'content-length': '15' }],
       ['a list', get('many'), 200, JSON_FIELDS],
-      ['nothing', { ...get('many', '/plants/1'), method: 'DELETE' }, 204, { 'cache-control': 'no-store' }],
+      ['a 204 response', { ...get('many', '/plants/1'), method: 'DELETE' }, 204, { 'cache-control': 'no-store' }],
     ] as const
-    for (const [what, request, status, fields] of whatHostsSet) {
-      test(`what the host set before gives way to ${what}`, async (t) => {
+    for (const [what, request, status, fields] of overrides) {
+      test(`and replaces the status and headers that the host has set, with ${what}`, async (t) => {
         const store = memoryStore()
         for (const plant of [...createPageAfter().plants, ...createPageAfter(1000n).plants])
           void store.create('many', plant)
@@ -129,14 +129,14 @@ for (const protocol of ['http', 'h2c'] as const) {
           plantStore(request, response)
         })
 
-        const answer = await client.send(request)
+        const response = await client.send(request)
 
-        assert.equal(answer.status, status)
-        assert.deepEqual(answer.headers, { ...fields, 'x-host': 'kept' })
+        assert.equal(response.status, status)
+        assert.deepEqual(response.headers, { ...fields, 'x-host': 'kept' })
       })
     }
 
-    test('nothing changes on the request, nor on who listens to the process', async (t) => {
+    test('without changing the request or the listeners of the process', async (t) => {
       const plantStore = createService()
       const snapshots: unknown[] = []
       const client = await serveAndConnect(t, protocol, (request, response) => {
@@ -160,7 +160,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('a server that refuses a body if there must be none takes each answer', async (t) => {
+test('works with rejectNonStandardBodyWrites: responses to HEAD and OPTIONS have no body', async (t) => {
   const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await sendRequest(server, { ...get('ada'), method: 'HEAD' })).status, 200)

@@ -19,18 +19,18 @@ const PLANT = '{"id":1,"name":"Fern"}'
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** When a host calls the service. */
+/** When the host calls the service. */
 const HOSTS: Readonly<Record<string, (plants: PlantStore) => Listener>> = {
   immediately: (plants) => plants,
-  'once the client is gone': (plants) => (request, response) => {
+  'after the client has disconnected': (plants) => (request, response) => {
     request.once('close', () => setImmediate(plants, request, response))
   },
-  'once it has read the body itself': (plants) => (request, response) => {
+  'after reading the body itself': (plants) => (request, response) => {
     // Rejects if the stream reports that it was aborted.
     const read = text(request).then((body) => plants(Object.assign(request, { body }), response))
     read.catch(() => undefined)
   },
-  'after it has destroyed the request': (plants) => (request, response) => {
+  'after destroying the request': (plants) => (request, response) => {
     request.once('data', () => plants(request.destroy(), response))
   },
 }
@@ -41,7 +41,7 @@ type EndRequest = (client: RawConnection, request: IncomingMessage) => unknown
 const COMMON_ENDS: Readonly<Record<string, EndRequest>> = {
   'a FIN': ({ socket }) => socket.end(),
   'a TCP reset': ({ socket }) => socket.resetAndDestroy(),
-  'its server destroying the connection': (_, { socket }) => socket.destroy(),
+  'the server destroying the connection': (_, { socket }) => socket.destroy(),
 }
 
 interface Protocol {
@@ -62,8 +62,8 @@ const HTTP1: Protocol = {
     'plant-store/server': (listener) => createPlantServer(listener).server,
   },
   bodies: {
-    'a Content-Length that is too large': `POST /plants HTTP/1.1\r\n${FIELDS}Content-Length: 23\r\n\r\n${PLANT}`,
-    'chunks without a last one': `POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n${CHUNK}`,
+    'an incomplete body with Content-Length': `POST /plants HTTP/1.1\r\n${FIELDS}Content-Length: 23\r\n\r\n${PLANT}`,
+    'chunks without a last chunk': `POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n${CHUNK}`,
   },
   ends: COMMON_ENDS,
 }
@@ -86,9 +86,9 @@ const HTTP2: Protocol = {
     'RST_STREAM with NO_ERROR': (client) => client.send(encodeRstStream(NGHTTP2_NO_ERROR)),
     'RST_STREAM with CANCEL': (client) => client.send(encodeRstStream(NGHTTP2_CANCEL)),
     'GOAWAY and a FIN': (client) => client.send(encodeGoaway(NGHTTP2_NO_ERROR)).socket.end(),
-    'its server closing the stream': (_, request) => getStream(request).close(),
-    'its server destroying the stream': (_, request) => getStream(request).destroy(),
-    'its server destroying the session': (_, request) => getStream(request).session!.destroy(),
+    'the server closing the stream': (_, request) => getStream(request).close(),
+    'the server destroying the stream': (_, request) => getStream(request).destroy(),
+    'the server destroying the session': (_, request) => getStream(request).session!.destroy(),
   },
 }
 
@@ -106,7 +106,7 @@ function recordEvents(): { events: string[]; store: Store; hooks: object } {
   return { events, store, hooks: { onError, onResponse } }
 }
 
-/** Lets the service do what it would do wrongly. */
+/** Gives the service time to act on the truncated body, which it must not do. */
 async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
@@ -141,25 +141,29 @@ async function sendTruncated(
 for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1': HTTP1, 'HTTP/2': HTTP2 })) {
   for (const [server, createAny] of Object.entries(createServers)) {
     for (const [host, mount] of Object.entries(HOSTS)) {
-      // This server waits until its listener reads.
-      if (server === 'plant-store/server' && host === 'once the client is gone') continue
-      suite(`${server}, which calls the service ${host}: no trace of ${name} with`, { timeout: 300_000 }, () => {
-        for (const [body, bytes] of Object.entries(bodies)) {
-          for (const [how, end] of Object.entries(ends)) {
-            test(`${body}, ended by ${how}`, async (t) => {
-              const { events, store, hooks } = recordEvents()
-              await sendTruncated(t, createAny, mount(createService({ store, ...hooks })), bytes, end)
-              assert.deepEqual(events, [])
-            })
+      // This server only detects the disconnect once its listener reads.
+      if (server === 'plant-store/server' && host === 'after the client has disconnected') continue
+      suite(
+        `ignores a truncated ${name} request (${server}, which calls the service ${host})`,
+        { timeout: 300_000 },
+        () => {
+          for (const [body, bytes] of Object.entries(bodies)) {
+            for (const [how, end] of Object.entries(ends)) {
+              test(`with ${body}, ended by ${how} (${server}, ${host})`, async (t) => {
+                const { events, store, hooks } = recordEvents()
+                await sendTruncated(t, createAny, mount(createService({ store, ...hooks })), bytes, end)
+                assert.deepEqual(events, [])
+              })
+            }
           }
-        }
-      })
+        },
+      )
     }
 
-    suite(`${server}, whose authenticate is still running: no trace of ${name} with`, { timeout: 300_000 }, () => {
+    suite(`ignores a truncated ${name} request while authenticate runs (${server})`, { timeout: 300_000 }, () => {
       for (const [body, bytes] of Object.entries(bodies)) {
         for (const [caller, expected] of Object.entries({ 'an accepted token': 'ada', 'a rejected token': null })) {
-          test(`${body} and ${caller}`, async (t) => {
+          test(`with ${body} and ${caller} (${server})`, async (t) => {
             const { events, store, hooks } = recordEvents()
             const gate = new DeferredCall<string | null>()
             const plants = createService({ store, authenticate: () => gate.call(), ...hooks })
@@ -174,51 +178,39 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
   }
 }
 
-suite(
-  'no trace of an HTTP/2 request with a mismatched content-length (request smuggling), which is',
-  { timeout: 300_000 },
-  () => {
-    const ok = PLANT.length
-    for (const [name, length, frames] of [
-      ['one more than its bytes', ok + 1, [encodeData(PLANT, true)]],
-      ['one more than its bytes, which end later', ok + 1, [encodeData(PLANT), encodeData('', true)]],
-      [
-        'one more than its bytes, before trailers',
-        ok + 1,
-        [encodeData(PLANT), encodeHeaders({ 'x-trailer': 'a' }, true)],
-      ],
-      ['500', 500, [encodeData(PLANT, true)]],
-      ['one less than its bytes', ok - 1, [encodeData(PLANT, true)]],
-      ['one less than its bytes, in two frames', ok, [encodeData(PLANT), encodeData(' ', true)]],
-    ] as const) {
-      for (const [host, mount] of Object.entries(HOSTS).slice(0, 3)) {
-        test(`${name}, if the host calls the service ${host}`, async (t) => {
-          const { events, store, hooks } = recordEvents()
-          const head = encodeHeaders({ ...HTTP2_FIELDS, 'content-length': String(length) })
-          const codes: unknown[] = []
-          const plants = mount(createService({ store, ...hooks }))
-          const listener: Listener = (request, response) => {
-            getStream(request).once('close', () => codes.push(getStream(request).rstCode))
-            plants(request, response)
-          }
-          await sendTruncated(
-            t,
-            HTTP2.createServers['node:http2']!,
-            listener,
-            Buffer.concat([PREFACE, head]),
-            (client) => client.send(Buffer.concat(frames)),
-          )
-          assert.deepEqual(
-            { events, codes: codes.map((code) => code !== NGHTTP2_NO_ERROR) },
-            { events: [], codes: [true] },
-          )
-        })
-      }
+suite('ignores an HTTP/2 request with a mismatched content-length (request smuggling)', { timeout: 300_000 }, () => {
+  const ok = PLANT.length
+  for (const [name, length, frames] of [
+    ['one more than the body', ok + 1, [encodeData(PLANT, true)]],
+    ['one more than the body, which ends later', ok + 1, [encodeData(PLANT), encodeData('', true)]],
+    ['one more than the body, before trailers', ok + 1, [encodeData(PLANT), encodeHeaders({ 'x-trailer': 'a' }, true)]],
+    ['500 for a shorter body', 500, [encodeData(PLANT, true)]],
+    ['one less than the body', ok - 1, [encodeData(PLANT, true)]],
+    ['one less than the body in two frames', ok, [encodeData(PLANT), encodeData(' ', true)]],
+  ] as const) {
+    for (const [host, mount] of Object.entries(HOSTS).slice(0, 3)) {
+      test(`of ${name}, if the host calls the service ${host}`, async (t) => {
+        const { events, store, hooks } = recordEvents()
+        const head = encodeHeaders({ ...HTTP2_FIELDS, 'content-length': String(length) })
+        const codes: unknown[] = []
+        const plants = mount(createService({ store, ...hooks }))
+        const listener: Listener = (request, response) => {
+          getStream(request).once('close', () => codes.push(getStream(request).rstCode))
+          plants(request, response)
+        }
+        await sendTruncated(t, HTTP2.createServers['node:http2']!, listener, Buffer.concat([PREFACE, head]), (client) =>
+          client.send(Buffer.concat(frames)),
+        )
+        assert.deepEqual(
+          { events, codes: codes.map((code) => code !== NGHTTP2_NO_ERROR) },
+          { events: [], codes: [true] },
+        )
+      })
     }
-  },
-)
+  }
+})
 
-test('no trace of a body in HTTP/2 whose stream is reset in the same packet', { timeout: 300_000 }, async (t) => {
+test('ignores an HTTP/2 body whose stream is reset in the same packet', { timeout: 300_000 }, async (t) => {
   const { events, store, hooks } = recordEvents()
   const bytes = Buffer.concat([
     PREFACE,
@@ -235,29 +227,33 @@ for (const [name, bytes] of [
   ['chunk', 'zz\r\n'],
   ['trailer', '0\r\nno trailer\r\n\r\n'],
 ] as const) {
-  test(`no trace of a body in HTTP/1 with a malformed ${name}`, { timeout: 300_000 }, async (t) => {
+  test(`ignores an HTTP/1 body with a malformed ${name}`, { timeout: 300_000 }, async (t) => {
     const { events, store, hooks } = recordEvents()
     const plants = createService({ store, ...hooks })
-    const start = HTTP1.bodies['chunks without a last one']!
+    const start = HTTP1.bodies['chunks without a last chunk']!
     await sendTruncated(t, createServer, plants, start, (client) => client.send(bytes))
     assert.deepEqual(events, [])
   })
 }
 
 for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
-  test(`reports no early error for a body that ${name} rejects in the same packet`, { timeout: 300_000 }, async (t) => {
-    const { events, store, hooks } = recordEvents()
-    const { client } = await connectPair(
-      await serve(t, createAny(createService({ store, authenticate: () => null, ...hooks }))),
-    )
-    client.send(`${String(HTTP1.bodies['chunks without a last one'])}zz\r\n`)
-    assert.match(await client.closed, /^HTTP\/1\.1 400 /)
-    await waitForTicks()
-    assert.deepEqual(events, [])
-  })
+  test(
+    `reports no error response for a body that ${name} rejects in the same packet`,
+    { timeout: 300_000 },
+    async (t) => {
+      const { events, store, hooks } = recordEvents()
+      const { client } = await connectPair(
+        await serve(t, createAny(createService({ store, authenticate: () => null, ...hooks }))),
+      )
+      client.send(`${String(HTTP1.bodies['chunks without a last chunk'])}zz\r\n`)
+      assert.match(await client.closed, /^HTTP\/1\.1 400 /)
+      await waitForTicks()
+      assert.deepEqual(events, [])
+    },
+  )
 }
 
-suite('keeps a plant if the body of a DELETE, which means nothing, ends early:', { timeout: 300_000 }, () => {
+suite('ignores a DELETE whose body is truncated, although the body has no meaning', { timeout: 300_000 }, () => {
   const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
   for (const [name, createAny, bytes] of [
     ['a Content-Length', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`],
@@ -268,7 +264,7 @@ suite('keeps a plant if the body of a DELETE, which means nothing, ends early:',
       ['', () => undefined],
       [', while authenticate runs', (gate: DeferredCall<string>) => gate.result],
     ] as const) {
-      test(`${name}${when}`, async (t) => {
+      test(`with ${name}${when}`, async (t) => {
         const { events, store, hooks } = recordEvents()
         const gate = new DeferredCall<string>()
         const deletes = overrideStore(store, { delete: (_, id) => events.push(`delete ${id}`) > 0 })
@@ -286,7 +282,7 @@ for (const [name, path, status] of [
   ['once its body is complete', '/plants/1', 204],
   ['immediately if its id is invalid', '/plants/x', 400],
 ] as const) {
-  test(`answers a DELETE with a body ${name}`, { timeout: 300_000 }, async (t) => {
+  test(`responds to a DELETE with a body ${name}`, { timeout: 300_000 }, async (t) => {
     const store = overrideStore(memoryStore(), { delete: () => true })
     const server = await serve(t, createService({ store }))
     const { client } = await connectPair(server)
@@ -315,15 +311,15 @@ test('plant-store/server closes a connection that was half-closed within a body'
   assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
 })
 
-suite('plant-store/server reports only its own error for a malformed body that', { timeout: 300_000 }, () => {
+suite('plant-store/server sends only its own error for a malformed body', { timeout: 300_000 }, () => {
   for (const [method, caller, expected] of [
     ['POST', 'ada', []],
     ['POST', null, []],
-    // A list doesn't depend on the body, so it ran, and its client didn't get it.
+    // A list doesn't depend on the body, so it ran, but the client didn't get its response.
     ['GET', 'ada', ['200, complete: false']],
     ['GET', null, []],
   ] as const) {
-    test(`the host reads while authenticate runs: ${method}, a token of ${caller}`, async (t) => {
+    test(`that the host reads while authenticate runs (${method}, ${caller === null ? 'invalid' : 'valid'} token)`, async (t) => {
       const { events, store, hooks } = recordEvents()
       const gate = new DeferredCall<string | null>()
       const plants = createService({ store, authenticate: () => gate.call(), ...hooks })
@@ -339,7 +335,7 @@ suite('plant-store/server reports only its own error for a malformed body that',
   }
 })
 
-test('keeps a plant whose stream is reset once its body is complete', { timeout: 300_000 }, async (t) => {
+test('creates a plant whose stream is reset after its body is complete', { timeout: 300_000 }, async (t) => {
   const { events, store, hooks } = recordEvents()
   const gate = new DeferredCall<boolean>()
   const plants = createService({ store: overrideStore(store, { create: () => gate.call() }), ...hooks })

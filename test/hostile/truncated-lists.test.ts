@@ -19,7 +19,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const unavailable = new StoreUnavailableError('the database is away')
 
-/** Serves plants, and writes down what the host is told. */
+/** Starts a service, and records the calls of `onError` and `onResponse`. */
 async function serveAndRecord(
   t: TestContext,
   protocol: 'http' | 'h2c',
@@ -40,17 +40,17 @@ async function serveAndRecord(
       middleware(response)
       service(request, response)
     })
-  return { client: await connect(), told: reported, accepted, connect }
+  return { client: await connect(), reported, accepted, connect }
 }
 
-type Reported = Awaited<ReturnType<typeof serveAndRecord>>['told']
+type Reported = Awaited<ReturnType<typeof serveAndRecord>>['reported']
 
-/** Makes a response keep what is written until its end. */
+/** Makes a response buffer its body until `end`. */
 function bufferUntilEnd(response: ServerResponse): void {
   const bufferedChunks: Buffer[] = []
   Object.assign(response, {
     write: (chunk: string) => bufferedChunks.push(Buffer.from(chunk)) > 0,
-    // Both are Node's own again: in HTTP/2 one calls the other.
+    // Restore both methods, because on HTTP/2 one calls the other.
     end() {
       Reflect.deleteProperty(response, 'write')
       Reflect.deleteProperty(response, 'end')
@@ -59,43 +59,47 @@ function bufferUntilEnd(response: ServerResponse): void {
   })
 }
 
-/** Sends a request of a client that is going to leave. */
+/** Sends a request whose client will disconnect. */
 function openRequest(client: Client, request = get('ada')): Writable {
   const clientRequest = client.open(request)
   clientRequest.on('error', () => undefined).end()
   return clientRequest
 }
 
-/** Has a client leave, and sees that the server knows. */
+/** Disconnects a client, and waits until the server has noticed. */
 async function disconnect(request: Writable, response: ServerResponse): Promise<void> {
   const closed = once(response, 'close')
   request.destroy()
   await closed
 }
 
-/** Opens a request, and gives what it can be read from. */
+/** Sends a request, and returns the emitter of its response body. */
 async function openResponseBody(client: Client): Promise<EventEmitter> {
   const opened = openRequest(client)
   const [received] = (await once(opened, 'response')) as [object]
-  // In HTTP/2 that is the stream which the request was written to.
+  // On HTTP/2, the request stream is also the response stream.
   return received instanceof Readable ? received : opened
 }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`what a host is told of a list in ${protocol}`, { timeout: 300_000 }, () => {
-    const cut = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
+  suite(`onResponse, for a list on ${protocol}`, { timeout: 300_000 }, () => {
+    const truncated = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
 
-    /** Sees that a host was told of one response, which differs so from one that is cut, and of these errors. */
-    async function assertTold(told: Reported, event: Partial<ResponseEvent>, ...errors: unknown[]): Promise<void> {
-      await waitUntil(() => told.events.length > 0)
-      assert.deepEqual(told, { errors, events: [{ ...cut, ...event }] })
+    /** Asserts that the host got these errors and one event, which differs from `truncated` as given. */
+    async function assertReported(
+      reported: Reported,
+      event: Partial<ResponseEvent>,
+      ...errors: unknown[]
+    ): Promise<void> {
+      await waitUntil(() => reported.events.length > 0)
+      assert.deepEqual(reported, { errors, events: [{ ...truncated, ...event }] })
     }
 
-    test('that fails in its midst: status 200, what was sent, and that it is cut', async (t) => {
+    test('reports status 200, the bytes sent and incompleteness if the store fails halfway', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after < 5000n ? createPageAfter(after) : Promise.reject(unavailable)),
       })
-      const { client, told } = await serveAndRecord(t, protocol, { store })
+      const { client, reported } = await serveAndRecord(t, protocol, { store })
 
       const body = await openResponseBody(client)
       let bytes = 0
@@ -103,46 +107,46 @@ for (const protocol of ['http', 'h2c'] as const) {
       await new Promise((resolve) => body.on('close', resolve))
 
       assert.equal(bytes, 5000 * '{"name":"Fern"},'.length)
-      await assertTold(told, { bytes }, unavailable)
+      await assertReported(reported, { bytes }, unavailable)
     })
 
-    test('that fails before its first byte: it is no list, but an error', async (t) => {
+    test('reports an error response if the store fails before the first byte', async (t) => {
       let reads = 0
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (++reads < 3 ? createPageAfter(after) : Promise.reject(unavailable)),
       })
-      const { client, told } = await serveAndRecord(t, protocol, { store })
+      const { client, reported } = await serveAndRecord(t, protocol, { store })
 
       // The list is read twice: first to find where it ends, then to send it.
       const { status, body } = await client.send(get('ada', '/plants?limit=2000'))
 
       assert.deepEqual([status, reads], [503, 3])
-      await assertTold(told, { status: 503, error: 50300, bytes: body.length, complete: true }, unavailable)
+      await assertReported(reported, { status: 503, error: 50300, bytes: body.length, complete: true }, unavailable)
     })
 
-    test('whose client goes in its midst', async (t) => {
+    test('reports an incomplete list if the client disconnects halfway', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
-      const { client, told, accepted } = await serveAndRecord(t, protocol, { store })
+      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
       await openResponseBody(client)
       const { stream = accepted[0]! } = accepted[0] as { stream?: Writable }
       await waitUntil(() => stream.writableNeedDrain)
 
       client.close()
 
-      await waitUntil(() => told.events.length > 0)
-      const { bytes } = told.events[0]!
+      await waitUntil(() => reported.events.length > 0)
+      const { bytes } = reported.events[0]!
       assert.ok(bytes > 65_536)
-      await assertTold(told, { bytes })
+      await assertReported(reported, { bytes })
     })
 
-    test('whose client goes while its last piece waits for room', async (t) => {
+    test('reports an incomplete list if the client disconnects before the last chunk is flushed', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after === 0n ? createPageAfter() : EMPTY_PAGE),
       })
       let isLast = false
-      const { client, told, accepted } = await serveAndRecord(t, protocol, { store }, (response) => {
+      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, (response) => {
         const write = response.write.bind(response)
-        // As if what stands before it had left no room.
+        // Return false for the last chunk, as if the buffer were full.
         Object.assign(response, { write: (piece: Buffer) => write(piece) && !(isLast = String(piece) === ']') })
       })
       const request = openRequest(client)
@@ -150,77 +154,77 @@ for (const protocol of ['http', 'h2c'] as const) {
 
       await disconnect(request, accepted[0]!)
 
-      await assertTold(told, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
+      await assertReported(reported, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
     })
 
-    test('whose client goes before a middleware has handed over all of it', async (t) => {
+    test('reports an incomplete list if the client disconnects while a middleware is still sending it', async (t) => {
       const store = memoryStore()
       await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
-      const { client, told, accepted } = await serveAndRecord(t, protocol, { store }, bufferUntilEnd)
+      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, bufferUntilEnd)
       await openResponseBody(client)
       await waitUntil(() => accepted[0]!.writableEnded)
 
       client.close()
 
-      await assertTold(told, { bytes: '[{"name":""}]'.length + 20_000_000 })
+      await assertReported(reported, { bytes: '[{"name":""}]'.length + 20_000_000 })
     })
 
-    test('whose client goes before a byte of it: the status that it would have got, and nothing sent', async (t) => {
+    test('reports the intended status and 0 bytes if the client disconnects before the first byte', async (t) => {
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), { list: () => page.call().then(() => createPageAfter(0n)) })
-      const { client, told, accepted } = await serveAndRecord(t, protocol, { store })
+      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
       const request = openRequest(client)
       await waitUntil(() => accepted.length > 0)
 
       await disconnect(request, accepted[0]!)
       page.resolve()
 
-      await assertTold(told, { bytes: 0 })
+      await assertReported(reported, { bytes: 0 })
     })
 
-    test('whose client goes while it waits for its turn: nothing more is read for it', async (t) => {
+    test('stops reading if the client disconnects while the list waits for other lists of its owner', async (t) => {
       let reads = 0
       const rest = new Promise<Page>((resolve) => t.after(() => resolve(EMPTY_PAGE)))
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (++reads, after === 0n ? createPageAfter(after) : rest),
       })
-      const { client, told, connect } = await serveAndRecord(t, protocol, { store, maxListsPerOwner: 1 })
+      const { client, reported, connect } = await serveAndRecord(t, protocol, { store, maxListsPerOwner: 1 })
       await openResponseBody(client)
       const request = openRequest(await connect())
-      // Two pages for the list that does not end, and the first one of that which then waits.
+      // Two pages of the first list, and the first page of the second list, which then waits.
       await waitUntil(() => reads === 3)
 
       request.destroy()
 
-      await assertTold(told, { bytes: 0 })
+      await assertReported(reported, { bytes: 0 })
       assert.equal(reads, 3)
     })
 
-    test('whose client goes while the ids that a limit leaves are counted: nothing more is read for it', async (t) => {
+    test('stops reading if the client disconnects while the service looks for the end of a limited list', async (t) => {
       let reads = 0
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) =>
           ++reads === 3 ? page.call().then(() => createPageAfter(after)) : createPageAfter(after),
       })
-      const { client, told, accepted } = await serveAndRecord(t, protocol, { store })
+      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
       const request = openRequest(client, get('ada', '/plants?limit=400000'))
       await waitUntil(() => reads === 3)
 
       await disconnect(request, accepted[0]!)
       page.resolve()
 
-      await assertTold(told, { bytes: 0 })
+      await assertReported(reported, { bytes: 0 })
       assert.equal(reads, 3)
     })
 
-    test('that waits for its turn longer than a call of the store may take: it is no list, but an error', async (t) => {
+    test('reports an error response if the list waits longer than storeTimeoutMs', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
-      const { client, told, connect } = await serveAndRecord(t, protocol, options)
+      const { client, reported, connect } = await serveAndRecord(t, protocol, options)
       await openResponseBody(client)
 
-      const answer = await (await connect()).send(get('ada'))
+      const response = await (await connect()).send(get('ada'))
 
       const body =
         '{"error":50300,"message":"The store is temporarily unavailable. The request had no effect; try again."}'
@@ -230,25 +234,25 @@ for (const protocol of ['http', 'h2c'] as const) {
         'cache-control': 'no-store',
         'retry-after': '1',
       }
-      assert.deepEqual(answer, { status: 503, headers, body })
+      assert.deepEqual(response, { status: 503, headers, body })
       const reason = 'The list waited 100 ms for another list of its owner to end (maxListsPerOwner is 1).'
       const event = { status: 503, error: 50300, bytes: body.length, complete: true } as const
-      await assertTold(told, event, new StoreUnavailableError(reason))
+      await assertReported(reported, event, new StoreUnavailableError(reason))
     })
   })
 }
 
-test('a host is told that a client had gone before the response to what it had asked for', async (t) => {
+test('onResponse reports a client that disconnected before the response to its DELETE', async (t) => {
   const outcome = new DeferredCall<boolean>()
   const store = overrideStore(memoryStore(), { delete: () => outcome.call() })
-  const { client, told, accepted } = await serveAndRecord(t, 'http', { store })
+  const { client, reported, accepted } = await serveAndRecord(t, 'http', { store })
   const request = openRequest(client, del('ada', '1'))
   await waitUntil(() => accepted.length > 0)
 
   await disconnect(request, accepted[0]!)
   outcome.resolve(true)
 
-  await waitUntil(() => told.events.length > 0)
+  await waitUntil(() => reported.events.length > 0)
   const expected = { resource: '/plants/{id}', owner: 'ada', status: 204, error: undefined, bytes: 0, complete: false }
-  assert.deepEqual(told, { errors: [], events: [expected] })
+  assert.deepEqual(reported, { errors: [], events: [expected] })
 })

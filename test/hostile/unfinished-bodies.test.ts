@@ -1,4 +1,4 @@
-/** HTTP/2 requests whose body never ends, as in advisories about resource exhaustion through open streams. */
+/** Tests HTTP/2 requests whose body never ends, as in advisories about resource exhaustion through open streams. */
 import '../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -38,11 +38,11 @@ interface TestHost {
   readonly session: ClientHttp2Session
   /** The requests that the service has received. */
   readonly requests: readonly IncomingMessage[]
-  /** What the service did: calls of the store and calls of `onResponse`. */
+  /** Calls of the store and of `onResponse`. */
   readonly events: readonly string[]
-  /** How many bytes of bodies the service has read. */
+  /** The number of body bytes that the service has read. */
   readonly bytesRead: () => number
-  /** Sends the header of a request, and a part of its body. Settles once the service waits for more of it. */
+  /** Sends the header of a request and a part of its body. Resolves when the service waits for the rest. */
   readonly open: (fields: OutgoingHttpHeaders, part: string | Buffer) => Promise<ClientHttp2Stream>
 }
 
@@ -90,7 +90,7 @@ async function readRejection(t: TestContext, stream: ClientHttp2Stream): Promise
   return [headers[':status'], body]
 }
 
-suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_000 }, () => {
+suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 300_000 }, () => {
   for (const [name, fields, part] of [
     ['a POST without any body', POST, ''],
     ['a POST with a part of its body', POST, PLANT.slice(0, -1)],
@@ -98,7 +98,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     ['a POST with a part of a body of known length', { ...POST, 'content-length': 1000 }, PLANT],
     ['a DELETE with an unfinished body', DELETE, '{'],
   ] as const) {
-    test(`rejects ${name} with 408 after 30 s, and closes its stream`, async (t) => {
+    test(`are rejected with 408 after 30 s, and their stream is closed: ${name}`, async (t) => {
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const { events, open } = await startHost(t)
       const stream = await open(fields, part)
@@ -111,7 +111,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     })
   }
 
-  test('gives a body that drips no more time', async (t) => {
+  test('get no extra time if bytes keep trickling in', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, bytesRead, open } = await startHost(t)
     const stream = await open(POST, '{')
@@ -125,7 +125,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     assert.deepEqual(events, ['408 40800 true'])
   })
 
-  test('ignores the end of a body that arrives after the timeout', async (t) => {
+  test('have no effect if their end arrives after the timeout', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, open } = await startHost(t)
     const stream = await open(POST, PLANT.slice(0, -1))
@@ -136,7 +136,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     assert.deepEqual([await body, events], [REQUEST_TIMEOUT, ['408 40800 true']])
   })
 
-  test('accepts a body that is complete just before the timeout, and leaves no timer', async (t) => {
+  test('are accepted if they end just before the timeout, which then leaves no timer', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, open } = await startHost(t)
     const stream = await open(POST, PLANT.slice(0, -1))
@@ -146,12 +146,12 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     assert.deepEqual(events, ['create 1', '200  true'])
   })
 
-  test('frees the bytes of bodies that time out', async (t) => {
+  test('are freed from memory when they time out', async (t) => {
     const part = Buffer.alloc(60_000, ' ')
     const count = 100
     const bytes = count * part.length
     const { session, bytesRead, open } = await startHost(t)
-    // What Node and V8 allocate for a first stream isn't part of a body.
+    // Warm up: Node and V8 allocate additional memory for the first stream.
     await open(POST, part)
     await waitUntil(() => bytesRead() === part.length)
     t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -170,7 +170,7 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
     assert.ok(left < bytes / 4, `${left} bytes are kept after the timeout`)
   })
 
-  test('clears the timer of a stream that its client resets', async (t) => {
+  test('have their timer cleared if the client resets the stream', async (t) => {
     const { open } = await startHost(t)
     const timersBefore = countTimers()
     const stream = await open(POST, '{')
@@ -181,12 +181,12 @@ suite('bounds unfinished HTTP/2 bodies (resource exhaustion):', { timeout: 300_0
 })
 
 suite(
-  'closes the HTTP/2 stream of a rejected request whose response is never read (resource exhaustion):',
+  'the HTTP/2 stream of a rejected request whose response is never read (resource exhaustion)',
   { timeout: 300_000 },
   () => {
     const REJECTED = { ...POST, authorization: 'Bearer wrong' }
 
-    test('2 s after the response, if its body never ends', async (t) => {
+    test('is closed 2 s after the response if the request body never ends', async (t) => {
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const { open } = await startHost(t, { initialWindowSize: 0 })
       const stream = await open(REJECTED, '{')
@@ -195,7 +195,7 @@ suite(
       assert.equal(stream.rstCode, NGHTTP2_CANCEL)
     })
 
-    test('2 s after the response, without reading more than 16 MiB', async (t) => {
+    test('is closed 2 s after the response, without reading more than 16 MiB of the request body', async (t) => {
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const { requests, open } = await startHost(t, { initialWindowSize: 0 })
       const stream = await open(REJECTED, '{')

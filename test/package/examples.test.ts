@@ -23,7 +23,7 @@ import { TLS } from '../support/wire/tls/certificate.ts'
 const TOKEN = 'a-long-random-token'
 const PROGRAMS = findPrograms(readDocument('docs/embedding.md'))
 
-const SHUTDOWN_EXAMPLES = PROGRAMS.filter(({ heading }) => heading.startsWith('Stop a server'))
+const SHUTDOWN_EXAMPLES = PROGRAMS.filter(({ heading }) => heading === 'Graceful shutdown')
 const CLIENTS = 20
 
 const plant = (id: number): string => `{"id":${id},"name":"Fern"}`
@@ -222,7 +222,7 @@ test('the example with HTTP/2 closes idle connections (resource exhaustion)', as
   await once(session, 'close')
 })
 
-const GUARD_EXAMPLE = PROGRAMS.find(({ heading }) => heading === 'Guards by path')!.code
+const GUARD_EXAMPLE = PROGRAMS.find(({ heading }) => heading === 'Path-based access checks')!.code
 const PATH_GUARD_EXAMPLE = GUARD_EXAMPLE.replace(
   "'/api', rejectWrites,",
   "'/api/plants', rejectWrites)\napp.use('/api',",

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { CONTRACT_CASES } from '../contract/contract-cases.ts'
-import { checkCases } from '../contract/check-cases.ts'
+import { testCases } from '../contract/check-cases.ts'
 import { startChild, type CleanupScope } from '../support/child-process.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { readDocument } from '../support/package/documents.ts'
@@ -27,8 +26,8 @@ function findCommands(what: string): Record<string, string> {
   return { Bun: bun!, Deno: deno! }
 }
 
-const SERVICE_COMMANDS = findCommands('a service of yours')
-const PROGRAM_COMMANDS = findCommands('the program, with SQLite')
+const SERVICE_COMMANDS = findCommands('your own server')
+const PROGRAM_COMMANDS = findCommands('the standalone server, with SQLite')
 
 /** Where the program `deno` itself is: the script in its place would keep signals to itself. */
 const DENO_DIRECTORY = fileURLToPath(new URL('../peers/node_modules/deno', import.meta.url))
@@ -66,12 +65,10 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       const main = addTestOwners(FRAMEWORK_EXAMPLES[0]!.code).replace('3000', `${port}, '127.0.0.1'`)
       await startInProject(t, await createProject(t, { 'main.mjs': main }), SERVICE_COMMANDS[name]!, port)
 
-      await t.test('answers as the contract says', async (t) => {
+      await t.test(`fulfills the contract (${name})`, async (t) => {
         const client = connectClient('http', port)
         t.after(() => client.close())
-        for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
-          await checkCases(client, group, rows, { prefix: '', isHttp1: true })
-        }
+        await testCases(t, { name, client, isHttp1: true })
         const list = await client.send(get('many'))
         assert.deepEqual([list.status, list.body], [200, MANY_PLANTS_JSON])
       })

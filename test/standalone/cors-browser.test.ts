@@ -32,7 +32,7 @@ suite('a web page of another origin, in a browser,', { skip: skipWithoutChromium
 
   /** Starts the example of an embedding server that allows an origin. */
   async function startHost(t: TestContext, origin: string): Promise<string> {
-    const code = getCode('docs/embedding.md', 'js', 'Browsers').replace('a-long-random-token', TOKEN)
+    const code = getCode('docs/embedding.md', 'js', 'CORS').replace('a-long-random-token', TOKEN)
     return `http://127.0.0.1:${(await startExample(t, code.replace('https://app.example', origin))).port}/api`
   }
 
