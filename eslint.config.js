@@ -59,7 +59,8 @@ const IMPORT_DIRECTION = [
   allowImports(['src/server.ts'], './', ['standalone/']),
   {
     files: ['src/**/*.ts'],
-    // server.ts must run on any Node version to report an unsupported one. open-store.ts loads only the requested store.
+    // server.ts must run on any Node version to report an unsupported one. open-store.ts loads only the requested
+    // store.
     ignores: ['src/server.ts', 'src/stores/open-store.ts'],
     rules: {
       'no-restricted-syntax': [

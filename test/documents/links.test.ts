@@ -50,7 +50,7 @@ for (const document of ALL_DOCUMENTS) {
   })
 
   test(`every row of ${document.path} is in a table, which a blank line would end`, () => {
-    for (const [rows] of removeCode(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?:-+\|)+\n/)
+    for (const [rows] of removeCode(document).matchAll(/(?:^\|.*\n)+/gm)) assert.match(rows, /^.*\n\|(?: ?-+ ?\|)+\n/)
   })
 }
 
