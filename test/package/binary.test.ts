@@ -55,7 +55,7 @@ suite('single-file executable', { skip }, () => {
     assert.deepEqual(run(), [2, '', 'plant-store: PORT'])
   })
 
-  test('responds as the contract specifies', async (t) => {
+  test('fulfills the contract', async (t) => {
     const tokens = Object.entries(CONTRACT_CASES).flatMap(([group, rows]) => rows.map((_, i) => getCaseToken(group, i)))
     const entries = [...tokens.map((token) => `${token}:${token}`), 'reader:reader read']
     const settings = { PLANT_STORE_TOKENS: entries.join(), PLANT_STORE_PAGE: '0' }
