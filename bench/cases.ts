@@ -15,7 +15,7 @@ import {
 import type { Database } from './databases.ts'
 import type { ExpectedResponse } from './response-reader.ts'
 
-/** A kind of request that a contestant gets over and over. */
+/** A scenario: a request that contestants receive repeatedly, and the plants that exist before it. */
 export interface Case {
   readonly name: string
   /** The first contestant is the baseline of the ratios. */

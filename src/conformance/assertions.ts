@@ -147,7 +147,7 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   const subject = `returned a wrong ${member} for plant ${id}n`
   if (typeof actual !== 'string') return `${subject}: ${quote(actual)} instead of ${escapeText(expected)}.`
   let differenceIndex = 0
-  // Stops at the end of the shorter text at the latest, because only one of the two characters is undefined there.
+  // The loop ends with the shorter text at the latest: past its end, only one of the two characters is undefined.
   while (actual[differenceIndex] === expected[differenceIndex]) differenceIndex++
   const excerptStart = Math.max(0, differenceIndex - 10)
   const [actualExcerpt, expectedExcerpt] = [actual, expected].map((text) =>
