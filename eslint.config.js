@@ -1,49 +1,54 @@
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
 
-/** Modules that know nothing of the service, so that all may import them. */
+/** Modules that don't depend on the service, so every other module can import them. */
 const BASE = ['scheduler.ts', 'maybe-promise.ts', 'option-checks.ts', 'timers.ts', 'version.ts']
 const CORE = ['http/', 'openapi/', 'plants/', 'operations.ts', 'options.ts', 'plant-store.ts']
 
 /**
- * Lets files import, of what is outside their folder, only what is named here. A folder has a slash at its end.
- * @param up how the files, which are at the same depth, write the path of src
- * @param types what they may import types of
+ * Restricts imports from outside the files' own folder to the given paths. The path of a folder ends with a slash.
+ * @param up the relative path from the files to src; all files have the same depth
+ * @param types paths from which only types can be imported
  */
-function mayImport(files, up, modules, types = []) {
+function allowImports(files, up, modules, types = []) {
   const anyOf = (paths) => `(?:${paths.join('|').replaceAll('.', '\\.')})`
   const src = `^${anyOf([up])}`
   const allowed = [...BASE, ...modules]
-  const message = 'Imports run one way: server → standalone → plant-store → operations → http → plants ← stores.'
+  const message =
+    'Imports must point in this direction: server → standalone → plant-store → operations → http → plants ← stores.'
   const patterns = [{ regex: `${src}(?!${anyOf([...allowed, ...types])})`, message }]
   if (types.length > 0) {
     patterns.push({ regex: `${src}(?!${anyOf(allowed)})${anyOf(types)}`, message, allowTypeImports: true })
   }
   if (up === '../../') {
-    const message = 'A folder in a folder imports nothing of those beside it. What two need is in the folder above.'
+    const message = "Subfolders can't import from each other. Move shared code to the parent folder."
     patterns.push({ regex: '^\\.\\./[a-z-]+/', message })
   }
   return { files, rules: { '@typescript-eslint/no-restricted-imports': ['error', { patterns }] } }
 }
 
-function folderMayImport(folder, modules, types) {
+function allowFolderImports(folder, modules, types) {
   return [
-    mayImport([`src/${folder}/*.ts`], '../', modules, types),
-    mayImport([`src/${folder}/*/*.ts`], '../../', modules, types),
+    allowImports([`src/${folder}/*.ts`], '../', modules, types),
+    allowImports([`src/${folder}/*/*.ts`], '../../', modules, types),
   ]
 }
 
-const DIRECTION_OF_IMPORTS = [
-  mayImport(['src/*.ts'], './', []),
-  ...folderMayImport('plants', []),
-  ...folderMayImport('stores', ['plants/']),
-  ...folderMayImport('conformance', ['plants/']),
-  ...folderMayImport('http', ['plants/int64.ts', 'plants/plant.ts', 'plants/store.ts', 'plants/text.ts'], ['plants/']),
-  mayImport(['src/operations.ts'], './', ['http/', 'plants/']),
-  ...folderMayImport('openapi', ['http/', 'plants/', 'operations.ts']),
-  mayImport(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory-store.ts']),
-  ...folderMayImport('http-server', ['http/']),
-  ...folderMayImport('standalone', [
+const IMPORT_DIRECTION = [
+  allowImports(['src/*.ts'], './', []),
+  ...allowFolderImports('plants', []),
+  ...allowFolderImports('stores', ['plants/']),
+  ...allowFolderImports('conformance', ['plants/']),
+  ...allowFolderImports(
+    'http',
+    ['plants/int64.ts', 'plants/plant.ts', 'plants/store.ts', 'plants/text.ts'],
+    ['plants/'],
+  ),
+  allowImports(['src/operations.ts'], './', ['http/', 'plants/']),
+  ...allowFolderImports('openapi', ['http/', 'plants/', 'operations.ts']),
+  allowImports(['src/options.ts', 'src/plant-store.ts', 'src/index.ts'], './', [...CORE, 'stores/memory-store.ts']),
+  ...allowFolderImports('http-server', ['http/']),
+  ...allowFolderImports('standalone', [
     ...CORE,
     'http-server/',
     'stores/batch-size.ts',
@@ -51,46 +56,50 @@ const DIRECTION_OF_IMPORTS = [
     'stores/lookup.ts',
     'stores/open-store.ts',
   ]),
-  mayImport(['src/server.ts'], './', ['standalone/']),
+  allowImports(['src/server.ts'], './', ['standalone/']),
   {
     files: ['src/**/*.ts'],
-    // The first must run on any Node, to say which one it needs; the second loads only the store that is opened.
+    // server.ts must run on any Node version to report an unsupported one. open-store.ts loads only the requested
+    // store.
     ignores: ['src/server.ts', 'src/stores/open-store.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',
-        { selector: 'ImportExpression[source.value=/^\\./]', message: 'The direction of this import is not checked.' },
+        {
+          selector: 'ImportExpression[source.value=/^\\./]',
+          message: "ESLint can't check the direction of dynamic imports.",
+        },
       ],
     },
   },
 ]
 
-/** Fake timers replace all of these in the tests of a host. */
-const FAKED = [
+/** Globals that fake timers replace in the tests of a host. */
+const FAKEABLE_GLOBALS = [
   ...['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval', 'clearImmediate'],
   ...['queueMicrotask', 'performance'],
 ]
-const FROM_TIMERS = 'Import it from src/timers.ts, which fake timers cannot replace.'
+const TIMERS_MESSAGE = "Import it from src/timers.ts, which fake timers can't replace."
 
 const TIMERS = {
   files: ['src/**/*.ts'],
   ignores: ['src/timers.ts', 'src/standalone/paths/page/browser/**'],
   rules: {
-    'no-restricted-globals': ['error', ...FAKED.map((name) => ({ name, message: FROM_TIMERS }))],
+    'no-restricted-globals': ['error', ...FAKEABLE_GLOBALS.map((name) => ({ name, message: TIMERS_MESSAGE }))],
     'no-restricted-imports': [
       'error',
-      { name: 'node:timers', message: FROM_TIMERS },
-      { name: 'node:timers/promises', message: FROM_TIMERS },
-      { name: 'node:process', importNames: ['nextTick'], message: FROM_TIMERS },
+      { name: 'node:timers', message: TIMERS_MESSAGE },
+      { name: 'node:timers/promises', message: TIMERS_MESSAGE },
+      { name: 'node:process', importNames: ['nextTick'], message: TIMERS_MESSAGE },
     ],
-    'no-restricted-properties': ['error', { object: 'process', property: 'nextTick', message: FROM_TIMERS }],
+    'no-restricted-properties': ['error', { object: 'process', property: 'nextTick', message: TIMERS_MESSAGE }],
   },
 }
 
-/** Test runners run modules in realms of their own, which can lack what Node adds to the globals of JavaScript. */
-const GLOBALS_OF_NODE = {
+/** Test runners can load modules in separate realms that lack Node's globals, so modules must import them. */
+const NODE_GLOBALS = {
   files: ['src/**/*.ts'],
-  // The program runs in Node's own realm.
+  // The standalone server always runs in Node's main realm.
   ignores: [
     ...['src/server.ts', 'src/standalone/**', 'src/stores/open-store.ts', 'src/stores/postgres/postgres-url.ts'],
     'src/timers.ts',
@@ -98,7 +107,7 @@ const GLOBALS_OF_NODE = {
   rules: {
     'no-restricted-globals': [
       'error',
-      ...FAKED.map((name) => ({ name, message: FROM_TIMERS })),
+      ...FAKEABLE_GLOBALS.map((name) => ({ name, message: TIMERS_MESSAGE })),
       ...[
         'Buffer',
         'URL',
@@ -113,8 +122,8 @@ const GLOBALS_OF_NODE = {
   },
 }
 
-/** What is thrown and no Error; its comment says why. */
-const THROWN = [{ from: 'file', name: 'HttpError' }]
+/** Classes that are thrown although they don't extend Error; the comment of HttpError explains why. */
+const THROWABLE = [{ from: 'file', name: 'HttpError' }]
 
 export default defineConfig(
   globalIgnores(['dist/', 'coverage/', 'bench/peers/node_modules/', 'test/peers/projects/']),
@@ -129,9 +138,9 @@ export default defineConfig(
     },
     rules: {
       '@typescript-eslint/explicit-module-boundary-types': 'error',
-      '@typescript-eslint/only-throw-error': ['error', { allow: THROWN }],
-      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allow: THROWN, allowThrowingUnknown: true }],
-      // `Error.isError` needs Node 24.
+      '@typescript-eslint/only-throw-error': ['error', { allow: THROWABLE }],
+      '@typescript-eslint/prefer-promise-reject-errors': ['error', { allow: THROWABLE, allowThrowingUnknown: true }],
+      // `isNativeError` is deprecated in favor of `Error.isError`, which requires Node 24.
       '@typescript-eslint/no-deprecated': [
         'error',
         { allow: [{ from: 'package', package: 'node:util/types', name: 'isNativeError' }] },
@@ -140,19 +149,19 @@ export default defineConfig(
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },
       ],
-      // Under noUncheckedIndexedAccess, `!` is how an index within bounds is written.
+      // With noUncheckedIndexedAccess, every access by index needs `!`, even if the index is known to be within bounds.
       '@typescript-eslint/no-non-null-assertion': 'off',
-      // A number in a template is what it looks like.
+      // Numbers have the same form in a template as in code.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
   },
-  ...DIRECTION_OF_IMPORTS,
+  ...IMPORT_DIRECTION,
   TIMERS,
-  GLOBALS_OF_NODE,
+  NODE_GLOBALS,
   {
     files: ['test/**/*.ts'],
     rules: {
-      // node:test keeps the promises of its tests itself.
+      // node:test itself handles the promises that these functions return.
       '@typescript-eslint/no-floating-promises': [
         'error',
         {

@@ -1,9 +1,9 @@
-/** Changes the source in small ways, and shows the changes that no test notices. CONTRIBUTING says how to use it. */
+/** Mutation testing: reports small changes to the source that no test detects. CONTRIBUTING.md explains how to use it. */
 export default {
   mutate: ['src/{http,plants}/**/*.ts', 'src/stores/{memory-store,sorted-plants}.ts', 'src/{options,plant-store}.ts'],
   testRunner: 'tap',
   tap: {
-    // Those that start neither programs nor databases.
+    // The tests that start neither servers nor databases.
     testFiles: [
       'test/{contract,http,plants}/**/*.test.ts',
       'test/stores/{memory-store,sorted-plants}.test.ts',

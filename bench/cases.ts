@@ -15,36 +15,35 @@ import {
 import type { Database } from './databases.ts'
 import type { ExpectedResponse } from './response-reader.ts'
 
-/** One thing that a service is asked to do, over and over. */
+/** A scenario: a request that contestants receive repeatedly, and the plants that exist before it. */
 export interface Case {
   readonly name: string
-  /** Who takes part. The first is what the others are compared with. */
+  /** The first contestant is the baseline of the ratios. */
   readonly contestants: readonly Contestant[]
-  /** What keeps the plants, unless the contestants do. */
+  /** The database that stores the plants; without it, contestants store them in memory. */
   readonly database?: Database
-  /** Keep-alive connections, in place of the option's number. */
+  /** The number of keep-alive connections; overrides `--connections`. */
   readonly connections?: number
   /**
-   * How many plants are created beforehand: so many, or one for each request at so many a second. A contestant
-   * that is faster than that has a shorter run.
+   * The number of plants that exist before the run. With `perSecond`, one plant for each request that a contestant can
+   * send at that rate; a faster contestant has a shorter run.
    */
   readonly seedCount: number | { readonly perSecond: number }
-  /** The nth request that does so. */
+  /** Returns the request that creates the nth of these plants. */
   readonly seedRequest: (n: number) => string
-  /** The nth request of the run. */
+  /** Returns the nth request of the run. */
   readonly request: (n: number) => string
-  /** What each of those must be answered. */
+  /** The response that every request of the run must get. */
   readonly expectedResponse: Required<ExpectedResponse>
 }
 
-/** As long as the random tokens that the service makes. */
+/** As long as the random tokens that the standalone server generates. */
 export const TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCi'
 const WRONG_TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCj'
 
-/** What is answered to a wrong token. */
 const INVALID_TOKEN_BODY = errorBody('invalidToken')
 
-/** More than any list asks for, so that each is cut short. */
+/** More plants than any limit, so that every list is truncated. */
 const SEEDED_PLANTS = 2000
 
 const PLANT_NAME = 'Monstera deliciosa'
@@ -56,7 +55,9 @@ function errorBody(name: ErrorName): Buffer {
 
 const plantFields = (name: string): string => `"name":"${name}","tag":"tropical"}`
 
-/** Creates the nth of the plants that are written while others are read: none of those that are listed. */
+/**
+ * Returns the nth request that creates a plant while other plants are listed. Its id is greater than the listed ids.
+ */
 export function buildWriteRequest(n: number): string {
   return buildCreateRequest(500_000_000 + n, PLANT_NAME)
 }
@@ -73,20 +74,22 @@ function buildRequest(method: string, target: string, token = TOKEN): string {
   return `${method} ${target} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n\r\n`
 }
 
-/** The nth id of a run; all have nine digits. */
+/** Returns the nth id of a run. All ids have nine digits. */
 export type IdGenerator = (n: number) => number
 
-/** As a sequence or a clock hands them out. */
+/** Generates ids like those of a sequence or a clock. */
 export const ascendingId: IdGenerator = (n) => 100_000_000 + n
 
-/** Each of 2^29 once, in no order that helps a store: an odd factor permutes the residues. */
+/**
+ * Generates ids in pseudorandom order, without repetitions: the factor is odd, so it permutes the residues modulo 2^29.
+ */
 const scatteredId: IdGenerator = (n) => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 
 const onMemoryStore = {
   contestants: [FLOOR, NATIVE, PLANT_STORE, PLANT_STORE_AGAIN, PLANT_STORE_MAP, PROGRAM, PROGRAM_METRICS, ...PEERS],
 }
 
-/** `GET /plants` with a limit, on a memory store. */
+/** `GET /plants` with a limit, in memory. */
 export function listPlantsCase(limit: number): Case {
   const request = buildRequest('GET', `/plants?limit=${limit}`)
   const name = (n: number): string => `${PLANT_NAME} ${n}`
@@ -101,13 +104,13 @@ export function listPlantsCase(limit: number): Case {
   }
 }
 
-/** `GET /plants` of an owner who has no more: a response in which plant-store sends no more than the others. */
+/** `GET /plants` without a limit: there is no `Link` header, so all contestants send the same. */
 function listAllPlantsCase(plants: number): Case {
   const request = buildRequest('GET', '/plants')
   return { ...listPlantsCase(plants), name: `list-all-${plants}`, seedCount: plants, request: () => request }
 }
 
-/** The same list without ids and with them. */
+/** `GET /plants` with a limit, without and with `include=id`. */
 function listWithIdsCase(limit: number): Case {
   const withoutIds = listPlantsCase(limit)
   const request = withoutIds.request(0).replace(' HTTP', '&include=id HTTP')
@@ -121,7 +124,7 @@ function listWithIdsCase(limit: number): Case {
   }
 }
 
-/** `POST /plants` with a fresh id each time, on a memory store. */
+/** `POST /plants` with a new id each time, in memory. */
 export function createPlantsCase(name: string, nthId: IdGenerator): Case {
   const request = (n: number): string => buildCreateRequest(nthId(n), PLANT_NAME)
   const body = Buffer.from(`{${plantFields(PLANT_NAME)}`)
@@ -135,7 +138,7 @@ export function createPlantsCase(name: string, nthId: IdGenerator): Case {
   }
 }
 
-/** `DELETE /plants/{id}` of plants that are there, on a memory store. */
+/** `DELETE /plants/{id}` of existing plants, in memory. */
 export function deletePlantsCase(name: string, nthId: IdGenerator, perSecond = 50_000): Case {
   return {
     ...onMemoryStore,
@@ -147,14 +150,17 @@ export function deletePlantsCase(name: string, nthId: IdGenerator, perSecond = 5
   }
 }
 
-/** A list that is refused. */
+/** A request that gets a 401. */
 function unauthorizedCase(name: string, request: string, body: Buffer): Case {
   return { ...listPlantsCase(10), name, request: () => request, expectedResponse: { status: 401, body } }
 }
 
 const LIST_10_TARGET = '/plants?limit=10'
 
-/** A case with the middleware that wraps a response most: it looks at each, and compresses none as short as these. */
+/**
+ * A case behind the `compression` middleware, which replaces the most methods of a response. It doesn't compress such
+ * short responses.
+ */
 function withCompressionMiddleware(theCase: Case): Case {
   return {
     ...theCase,
@@ -179,7 +185,7 @@ const BROWSER_HEADERS = [
   'X-Forwarded-Proto: https',
 ]
 
-/** A case with the header fields of a browser behind a proxy. */
+/** A case with the header fields that a browser behind a proxy sends. */
 function withBrowserHeaders(theCase: Case): Case {
   return {
     ...theCase,
@@ -188,7 +194,7 @@ function withBrowserHeaders(theCase: Case): Case {
   }
 }
 
-/** Everything that takes no database. */
+/** The cases without a database. */
 export const CASES: readonly Case[] = [
   listPlantsCase(10),
   listPlantsCase(100),

@@ -1,35 +1,37 @@
 import type { Case } from './cases.ts'
 
-/** One way to build the service. */
+/** An implementation of the service. */
 export interface Contestant {
   readonly name: string
-  /** Its file, seen from this folder. */
+  /** The path of its file, relative to this folder. */
   readonly file: string
-  /** Handed to its default export. */
+  /** Passed to the default export of the file. */
   readonly options?: object
-  /** Is measured while as many connections again create plants. */
+  /** Whether as many connections create plants during the measurement. */
   readonly hasConcurrentWrites?: true
-  /** Answers every request the same, and so is given no plants. */
+  /** Whether it sends the same response to every request, so that it doesn't need plants. */
   readonly isConstant?: true
-  /** Is asked this in place of the case's own, and must answer it so. */
+  /** Replaces the request and the expected response of the case. */
   readonly overrides?: Pick<Case, 'request' | 'expectedResponse'>
-  /** Takes part if `--against` names it. */
+  /** Whether it runs only if `--against` names it. */
   readonly isOptional?: true
 }
 
+/** A bare `node:http` server that sends a constant response: the minimum cost of a request. */
 export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', isConstant: true }
+/** Written by hand on `node:http`, without the checks of plant-store. */
 export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js' }
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
-/** The same once more: what lies within its ratio is noise. */
+/** A second instance of plant-store. Its ratio to the first one is the noise of the measurement. */
 export const PLANT_STORE_AGAIN: Contestant = { ...PLANT_STORE, name: 'plant-store again' }
-/** On a store that keeps no JSON text, but plants in a `Map`, as the peers do. */
+/** On a store that keeps plants in a `Map`, like the peers, and not as JSON text. */
 export const PLANT_STORE_MAP: Contestant = {
   ...PLANT_STORE,
   name: 'plant-store-map',
   options: { keepsText: false },
   isOptional: true,
 }
-/** The same service behind the server of the program. */
+/** plant-store behind the HTTP server of the standalone server. */
 export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
 export const PROGRAM_METRICS: Contestant = {
   ...PROGRAM,
@@ -38,18 +40,18 @@ export const PROGRAM_METRICS: Contestant = {
   isOptional: true,
 }
 
-/** A contestant with compression in front. */
+/** Returns a contestant that runs behind the `compression` middleware. */
 export function withCompression({ file, ...contestant }: Contestant): Contestant {
   return { ...contestant, file: 'contestants/with-compression.js', options: { file } }
 }
 
 export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', isOptional: true }
 
-/** With its plugin, which compares tokens in constant time. */
+/** With the plugin `@fastify/bearer-auth`, which compares tokens in constant time. */
 export const FASTIFY_BEARER: Contestant = { ...FASTIFY, name: 'fastify-bearer', options: { tokens: 'plugin' } }
-/** With tokens by their digest and plants by owner, as plant-store has them. */
+/** Looks up tokens by their digest and plants by their owner, like plant-store. */
 export const FASTIFY_ALIKE: Contestant = { ...FASTIFY, name: 'fastify-alike', options: { tokens: 'digest' } }
-/** The same, and it keeps the JSON text of each plant for its lists. */
+/** Like {@link FASTIFY_ALIKE}, but also stores the JSON text of each plant for lists. */
 export const FASTIFY_TEXT: Contestant = {
   ...FASTIFY,
   name: 'fastify-text',
@@ -76,7 +78,7 @@ export const SQLITE_STORE_WRITING: Contestant = { ...SQLITE_STORE, name: 'sqlite
 
 export const FASTIFY_PG: Contestant = { name: 'fastify-pg', file: 'peers/fastify-pg.js' }
 export const POSTGRES_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store-postgres.js' }
-/** Each request with a statement of its own, as many at once as the pool has connections. */
+/** One statement per request, and as many concurrent statements as the pool has connections. */
 export const POSTGRES_STORE_ONE_BY_ONE: Contestant = {
   ...POSTGRES_STORE,
   name: 'one-by-one',

@@ -5,25 +5,25 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { schema } from '../src/stores/postgres/postgres-store.ts'
 
-/** What keeps the plants of a case, apart from the process that serves them. */
+/** A kind of database that stores the plants of a case. */
 export interface Database {
-  /** Why there is none here, if so. */
+  /** Why the database can't be used here, if so. */
   readonly unavailableReason: string | undefined
   /**
-   * Makes an empty one.
-   * @param index a number of its own among those that are there at the same time
+   * Creates an empty database.
+   * @param index a number that is unique among the databases that exist at the same time
    */
   create(index: number): Promise<TemporaryDatabase>
 }
 
 export interface TemporaryDatabase {
-  /** A path or a URL. */
+  /** The path or URL of the database. */
   readonly location: string
   remove(): Promise<void>
 }
 
 export const SQLITE: Database = {
-  unavailableReason: isBuiltin('node:sqlite') ? undefined : `Node.js ${process.version} has no node:sqlite`,
+  unavailableReason: isBuiltin('node:sqlite') ? undefined : `Node ${process.version} doesn't have node:sqlite`,
 
   async create() {
     const directory = await mkdtemp(join(tmpdir(), 'plant-store-bench-'))
@@ -34,14 +34,14 @@ export const SQLITE: Database = {
 const postgresUrl = process.env['TEST_POSTGRES_URL']
 
 export const POSTGRES: Database = {
-  unavailableReason: postgresUrl === undefined ? 'TEST_POSTGRES_URL names no PostgreSQL server' : undefined,
+  unavailableReason: postgresUrl === undefined ? 'TEST_POSTGRES_URL is not set' : undefined,
 
   async create(index) {
     const name = `plant_store_bench_${index}`
     const location = new URL(postgresUrl ?? '')
     location.searchParams.set('options', `-c search_path=${name}`)
     const url = location.href
-    // A run that was broken off has left its plants.
+    // An aborted run leaves its schema behind.
     await execute(url, `DROP SCHEMA IF EXISTS ${name} CASCADE; CREATE SCHEMA ${name}; ${schema}`)
     return { location: url, remove: () => execute(url, `DROP SCHEMA ${name} CASCADE`) }
   },

@@ -9,78 +9,79 @@ import type { RoundMetrics } from './report/table.ts'
 export interface Settings {
   readonly connections: number
   readonly pipelining: number
-  /** Seconds that are measured of each contestant in a round. */
+  /** How long each contestant is measured in a round, in seconds. */
   readonly duration: number
-  /** A folder for CPU profiles of the servers. */
+  /** The folder to write CPU profiles of the servers to. */
   readonly profileDirectory: string | undefined
 }
 
-/** What one contestant did in one round. */
+/** The result of one contestant in one round. */
 export interface Measurement extends RoundMetrics {
   readonly requestsPerSecond: number
-  /** Milliseconds from sending a request to the end of its answer. */
+  /** Latency in milliseconds, from sending a request to the last byte of its response. */
   readonly p50: number
   readonly p90: number
   readonly p99: number
   readonly p999: number
   readonly max: number
-  /** Microseconds of CPU time of the server process, user and system, for each request. */
+  /** User and system CPU time of the server process per request, in microseconds. */
   readonly cpu: number
 }
 
 /**
- * Starts the contestants afresh, gives each its plants, asks it once and warms it up. Then it measures them side by
- * side: all have a short slice of time in turn, again and again, so that what the machine does meanwhile weighs on all
- * of them.
- * @returns a measurement of each, in the same order
- * @throws Error with the cause if a contestant fails: a UnexpectedResponseError if an answer is not the one of the case
+ * Starts a new process for each contestant, creates its plants and warms it up. Then the contestants take turns in
+ * short slices of time, so that other load on the machine affects all of them.
+ * @returns the measurements in the order of the contestants
+ * @throws Error if a contestant fails; its cause is an UnexpectedResponseError if a response is wrong
  */
 export async function measureRound(
   theCase: Case,
   contestants: readonly Contestant[],
   settings: Settings,
 ): Promise<Measurement[]> {
-  const trials = contestants.map((contestant, index) => new ContestantRun(theCase, contestant, index, settings))
+  const runs = contestants.map((contestant, index) => new ContestantRun(theCase, contestant, index, settings))
   try {
-    for (const trial of trials) await trial.prepare()
+    for (const run of runs) await run.prepare()
     const slices = Math.max(1, Math.round(settings.duration / SLICE_SECONDS))
     for (let slice = 0; slice < slices; slice++) {
-      for (const trial of orderForSlice(trials, slice)) await trial.measure(1 / slices)
+      for (const run of orderForSlice(runs, slice)) await run.measure(1 / slices)
     }
-    return trials.map((trial) => trial.result())
+    return runs.map((run) => run.result())
   } finally {
-    for (const trial of trials) await trial.close()
+    for (const run of runs) await run.close()
   }
 }
 
 const SLICE_SECONDS = 0.25
 
-/** The contestants in the order of a slice: nobody is always the first, or always comes after the same one. */
+/**
+ * Returns the contestants in the order of a slice. The order varies, so that no contestant always follows the same one.
+ */
 export function orderForSlice<Item>(contestants: readonly Item[], slice: number): Item[] {
   const first = (slice >> 1) % contestants.length
   const order = [...contestants.slice(first), ...contestants.slice(0, first)]
   return slice % 2 === 0 ? order : order.reverse()
 }
 
-/** Seconds before anything is counted: what is measured is code that has been compiled. */
+/** Seconds of warm-up, so that only compiled code is measured. */
 const WARM_UP_SECONDS = 2
 
-/** Ends after so many requests, or after so long. */
+/** A phase ends when either limit is reached. */
 type PhaseLimits = Required<Pick<Load, 'requests' | 'seconds'>>
 
-/** The first request, the warm-up, and what is measured. */
+/** Returns the limits of the three phases: the first request, the warm-up and the measurement. */
 function phaseLimits(
   { seedCount, connections }: Case,
   { duration }: Settings,
 ): [first: PhaseLimits, warmUp: PhaseLimits, measured: PhaseLimits] {
   const perSecond = typeof seedCount === 'number' ? Infinity : seedCount.perSecond
   const phase = (seconds: number): PhaseLimits => ({ requests: Math.ceil(perSecond * seconds), seconds })
-  // One connection asks a tenth as much.
+  // One connection sends only a tenth as many requests.
   const warmUp = connections === 1 ? 2 * duration : WARM_UP_SECONDS
   return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
-/** What a contestant is told of a case. */
+/** Returns the settings that are passed to the default export of a contestant. */
 export function contestantSettingsOf({ expectedResponse: { status, body } }: Case, { options }: Contestant): object {
   const text = body.toString()
   const unauthorizedBody = status === 401 ? (JSON.parse(text) as unknown) : undefined
@@ -101,7 +102,7 @@ class ContestantRun {
   #writtenRequests = 0
   readonly #totals = { responseCount: 0, seconds: 0, cpu: 0, latencies: [] as Float64Array[] }
 
-  /** @param index its number among those that run beside it */
+  /** @param index a number that is unique among the contestants of a round */
   constructor(theCase: Case, contestant: Contestant, index: number, settings: Settings) {
     this.#case = { ...theCase, ...contestant.overrides }
     this.#contestant = contestant
@@ -109,7 +110,7 @@ class ContestantRun {
     this.#settings = settings
   }
 
-  /** Starts it, gives it its plants, asks once, and warms it up. */
+  /** Starts the server process, creates the plants, sends the first request and warms up. */
   async prepare(): Promise<void> {
     await this.#withErrorContext(async () => {
       const { database, connections = this.#settings.connections } = this.#case
@@ -131,7 +132,7 @@ class ContestantRun {
     })
   }
 
-  /** Measures a part of what is to be measured. */
+  /** Measures a fraction of the duration. */
   async measure(fraction: number): Promise<void> {
     await this.#withErrorContext(async () => {
       const { requests, seconds } = phaseLimits(this.#case, this.#settings)[2]
@@ -171,8 +172,8 @@ class ContestantRun {
     const { seedCount, seedRequest, database } = this.#case
     const totalRequests = phaseLimits(this.#case, this.#settings).reduce((sum, { requests }) => sum + requests, 0)
     const requests = typeof seedCount === 'number' ? seedCount : totalRequests
-    // On one connection they arrive in order: a Map lists plants as they came. A database does not, and would be
-    // slow to take them one after the other.
+    // On one connection, plants arrive in order, as contestants with a Map require: they list plants in insertion
+    // order. Databases don't need that, and would be slow on one connection.
     const client = await Client.connect(port, database === undefined ? 1 : 64)
     try {
       await client.send({ request: seedRequest, requests, expectedResponse: { status: 200 }, pipelining: 64 })
@@ -184,7 +185,7 @@ class ContestantRun {
   async #send({ requests, seconds }: PhaseLimits): Promise<Outcome> {
     const { request, expectedResponse, database } = this.#case
     const { pipelining } = this.#settings
-    // A database needs the core that a spinning client would take.
+    // A spinning client would take the CPU core that the database needs.
     const spins = database === undefined
     const [sent, written] = [this.#sentRequests, this.#writtenRequests]
     const [outcome, writerOutcome] = await Promise.all([
@@ -205,7 +206,7 @@ class ContestantRun {
     try {
       await callback()
     } catch (error) {
-      throw new Error(`${this.#contestant.name} failed ${this.#case.name}`, { cause: error })
+      throw new Error(`The case ${this.#case.name} failed with ${this.#contestant.name}.`, { cause: error })
     }
   }
 }

@@ -9,16 +9,15 @@ import { STORE_CASES } from './store-cases.ts'
 
 export interface Options extends Settings {
   readonly help: boolean
-  /** What the requests go over. */
   readonly wire: Wire
   readonly json: boolean
   readonly rounds: number
   readonly cases: readonly Case[]
-  /** Names of the optional contestants that take part. */
+  /** The names of the optional contestants to run. */
   readonly against: ReadonlySet<string>
-  /** Contestants of another build, by the path of their file. */
+  /** Contestants that are specified by the path of their file, such as those of another checkout. */
   readonly externalContestants: readonly Contestant[]
-  /** The versions of Node to run on; none is the one that runs. */
+  /** The Node versions to run on. If empty, the benchmark runs on the current version. */
   readonly nodeVersions: readonly string[]
 }
 
@@ -27,31 +26,43 @@ const storeCaseNames = STORE_CASES.map(({ name }) => name)
 const peerNames = PEERS.map(({ name }) => name)
 const optionalNames = [...peerNames, PLANT_STORE_MAP.name, PROGRAM_METRICS.name]
 
+/** Formats names as lines of at most 96 characters, indented like the descriptions in the help. */
+function formatNames(names: readonly string[]): string {
+  return names
+    .join(', ')
+    .replace(/(.{1,95})(?: |$)/g, `$1\n${' '.repeat(24)}`)
+    .trimEnd()
+}
+
 export const HELP = `Usage: npm run bench -- [options]
 
-Measures what a request costs: each contestant in a process of its own, side by side, in several rounds.
+Measures the CPU time per request. Each contestant runs in its own process; all of them take turns, in several rounds.
 
-  --case <names>        only these of ${caseNames.join(', ')},
-                        or of those that take a database: ${storeCaseNames.join(', ')};
-                        "stores" is all of the latter;
-                        or "processes" alone: 1, 2 and 4 programs on one port
-  --against <names>     also these of ${optionalNames.join(', ')}; "peers" is all but the last two
-                        or contestants of other builds by their file, ../before/bench/contestants/plant-store.js
-  --wire <kind>         "socket", or "memory": without the kernel, client and server in one process, a fresh one for
-                        each round; tells apart what costs nearly the same
-  --connections <n>     keep-alive connections (64)
-  --pipelining <n>      requests that a connection sends ahead of their answers (1)
-  --duration <seconds>  time that each contestant is measured in a round (2); in memory, 80,000 requests at most
-  --rounds <n>          the most rounds, of which the median is shown (15); fewer do, from 9 on, if each ratio of CPU
-                        time is known to 3 %, or 2 % in memory
-  --node <versions>     runs on these versions of Node, such as 24,26; they come from npm
-  --profile <folder>    writes a CPU profile of each server into the folder
-  --json                prints every round as JSON in place of the tables: an array with the run of each Node
-  --help                prints this
+  --case <names>        cases to run (default: all cases without a database):
+                        ${formatNames(caseNames)}
+                        cases with a database, which run only if they are named:
+                        ${formatNames(storeCaseNames)}
+                        "stores": all cases with a database
+                        "processes": 1, 2 and 4 server processes on one port; not with any other case or option
+  --against <names>     additional contestants:
+                        ${formatNames(optionalNames)}
+                        "peers": all of these except the last two
+                        a file, such as ../before/bench/contestants/plant-store.js: a contestant of another checkout
+  --wire <kind>         "socket", or "memory" to bypass the kernel and detect small differences: the client runs in the
+                        process of the server, and each contestant gets a new process in each round (default: socket)
+  --connections <n>     keep-alive connections (default: 64)
+  --pipelining <n>      requests that a connection sends before it waits for a response (default: 1)
+  --duration <seconds>  how long each contestant is measured in a round (default: 2); in memory, at most 80,000 requests
+  --rounds <n>          maximum number of rounds (default: 15); after 9 rounds, the benchmark stops if the 95 % interval
+                        of each CPU time ratio is narrower than 3 % of the ratio, or 2 % in memory
+  --node <versions>     Node versions to run on, such as 24,26; they are downloaded from npm
+  --profile <folder>    writes a CPU profile of each server to the folder
+  --json                prints all rounds as JSON instead of tables: an array with one element per Node version
+  --help                prints this help
 
-Names are separated by commas.`
+Separate names with commas.`
 
-/** @throws TypeError that says which option is wrong, and what it takes */
+/** @throws TypeError if an option is invalid; the message names the option and the values that it accepts */
 export function parseOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
@@ -72,12 +83,11 @@ export function parseOptions(args: readonly string[]): Options {
   const cases = new Set(parseNames('case', values.case, [...caseNames, 'stores', ...storeCaseNames]))
   if (cases.has('stores')) for (const name of storeCaseNames) cases.add(name)
   const { wire, pipelining, profile } = values
-  if (wire !== 'socket' && wire !== 'memory') throw new TypeError(`--wire takes socket or memory; not "${wire}"`)
-  if (
-    wire === 'memory' &&
-    (pipelining !== '1' || profile !== undefined || storeCaseNames.some((name) => cases.has(name)))
-  ) {
-    throw new TypeError('--wire memory takes no --pipelining, no --profile and no case that takes a database')
+  if (wire !== 'socket' && wire !== 'memory') throw new TypeError(`--wire must be socket or memory, not "${wire}"`)
+  if (wire === 'memory') {
+    const storeCase = storeCaseNames.find((name) => cases.has(name))
+    const conflict = pipelining !== '1' ? '--pipelining' : profile !== undefined ? '--profile' : storeCase
+    if (conflict !== undefined) throw new TypeError(`--wire memory can't be combined with ${conflict}`)
   }
   const contestantFiles = values.against.split(',').filter((name) => name.endsWith('.js'))
   const contestantNames = values.against.split(',').filter((name) => !contestantFiles.includes(name))
@@ -101,25 +111,26 @@ export function parseOptions(args: readonly string[]): Options {
 function parseNames(option: string, text: string, allowed: readonly string[]): string[] {
   const given = text.split(',').filter((name) => name !== '')
   const invalid = given.find((name) => !allowed.includes(name))
-  if (invalid !== undefined) throw new TypeError(`--${option} takes ${allowed.join(', ')}; not "${invalid}"`)
+  if (invalid !== undefined) throw new TypeError(`--${option} must be one of ${allowed.join(', ')}, not "${invalid}"`)
   return given
 }
 
 function parseVersions(text: string): string[] {
   const given = text.split(',').filter((version) => version !== '')
   const invalid = given.find((version) => !/^\d+(\.\d+){0,2}$/.test(version))
-  if (invalid !== undefined) throw new TypeError(`--node takes versions such as 24,26.1; not "${invalid}"`)
+  if (invalid !== undefined) throw new TypeError(`--node must be a list of versions such as 24,26.1, not "${invalid}"`)
   return given
 }
 
 function parsePositiveNumber(option: string, text: string): number {
   const value = Number(text)
-  if (!(value > 0 && value < Infinity)) throw new TypeError(`--${option} takes a number above 0; not "${text}"`)
+  if (!(value > 0 && value < Infinity))
+    throw new TypeError(`--${option} must be a number greater than 0, not "${text}"`)
   return value
 }
 
 function parsePositiveInteger(option: string, text: string): number {
   const value = parsePositiveNumber(option, text)
-  if (!Number.isInteger(value)) throw new TypeError(`--${option} takes a whole number; not "${text}"`)
+  if (!Number.isInteger(value)) throw new TypeError(`--${option} must be an integer, not "${text}"`)
   return value
 }

@@ -1,7 +1,7 @@
-/** What every answer of a run must be. */
+/** The response that every request of a run must get. */
 export interface ExpectedResponse {
   readonly status: number
-  /** Compared byte for byte, if given. */
+  /** If present, compared byte for byte. */
   readonly body?: Buffer
 }
 
@@ -13,17 +13,17 @@ interface Head {
 }
 
 /**
- * Reads the answers that arrive on one connection, however they are cut into chunks, and compares each with
- * the one expected. It keeps no body and copies none, so that the load costs less than what it measures.
+ * Parses the responses on one connection and compares each with the expected response. Bodies are neither stored nor
+ * copied, so that the client costs less than the server that it measures.
  */
 export class ResponseReader {
   readonly #expected: ExpectedResponse
   #state: 'head' | 'body' | 'chunk size' | 'chunk' | 'chunk end' | 'trailers' = 'head'
-  /** The beginning of a head or of a line whose end has not arrived. */
+  /** The start of a head or line that isn't complete yet. */
   #buffered = ''
-  /** Bytes of the body, or of its chunk, that are still to come. */
+  /** Bytes of the body, or of the current chunk, that haven't arrived yet. */
   #remainingBytes = 0
-  /** Bytes of the body that have arrived, of all its chunks. */
+  /** Bytes of the body that have arrived, in all chunks. */
   #bodyBytes = 0
   #responseCount = 0
 
@@ -32,9 +32,9 @@ export class ResponseReader {
   }
 
   /**
-   * Reads what has arrived.
-   * @returns how many answers are complete with it
-   * @throws UnexpectedResponseError if an answer is not the expected one
+   * Parses the next bytes of the connection.
+   * @returns the number of responses that these bytes complete
+   * @throws UnexpectedResponseError if a response differs from the expected response
    */
   read(bytes: Buffer): number {
     this.#responseCount = 0
@@ -79,7 +79,7 @@ export class ResponseReader {
       (bodyBytes > body.length || body.compare(bytes, offset, end, this.#bodyBytes, bodyBytes) !== 0)
     ) {
       throw new UnexpectedResponseError(
-        `another body than expected, from byte ${this.#bodyBytes} on: ${excerpt(bytes, offset)}`,
+        `unexpected body, starting at byte ${this.#bodyBytes}: ${excerpt(bytes, offset)}`,
       )
     }
     this.#bodyBytes = bodyBytes
@@ -91,7 +91,7 @@ export class ResponseReader {
     return end
   }
 
-  /** Reads a line of the chunked coding (RFC 9112 section 7.1). */
+  /** Reads a line of the chunked transfer coding (RFC 9112 section 7.1). */
   #readLine(bytes: Buffer, offset: number): number {
     const nextOffset = this.#readText(bytes, offset, '\r\n')
     if (nextOffset === undefined) return bytes.length
@@ -103,14 +103,13 @@ export class ResponseReader {
       if (line === '') this.#completeResponse()
     } else {
       this.#remainingBytes = Number.parseInt(line, 16)
-      if (Number.isNaN(this.#remainingBytes))
-        throw new UnexpectedResponseError(`"${line}" where the size of a chunk is due`)
+      if (Number.isNaN(this.#remainingBytes)) throw new UnexpectedResponseError(`invalid chunk size "${line}"`)
       this.#state = this.#remainingBytes === 0 ? 'trailers' : 'chunk'
     }
     return nextOffset
   }
 
-  /** Moves text up to its end mark into `#text`; once the mark is there, says where the next byte is. */
+  /** Appends text up to the delimiter to `#buffered`. Returns the offset after the delimiter if it has arrived. */
   #readText(bytes: Buffer, offset: number, delimiter: string): number | undefined {
     if (this.#buffered === '') {
       const end = bytes.indexOf(delimiter, offset, 'latin1')
@@ -127,7 +126,7 @@ export class ResponseReader {
   #completeResponse(): void {
     const { body } = this.#expected
     if (body !== undefined && this.#bodyBytes !== body.length) {
-      throw new UnexpectedResponseError(`${this.#bodyBytes} bytes instead of ${body.length}`)
+      throw new UnexpectedResponseError(`body of ${this.#bodyBytes} bytes instead of ${body.length}`)
     }
     this.#bodyBytes = 0
     this.#state = 'head'
@@ -135,14 +134,14 @@ export class ResponseReader {
   }
 }
 
-/** The service answered, but not what it should. */
+/** A response differs from the expected response. */
 export class UnexpectedResponseError extends Error {
   static {
     this.prototype.name = 'UnexpectedResponseError'
   }
 }
 
-/** Within a second, which is the resolution of `Date`, the heads of a run are equal: each is parsed once. */
+/** Caches parsed heads. All heads of a run are equal within one second, the resolution of the `Date` header. */
 const headCache = new Map<string, Head>()
 
 function parseHead(text: string): Head {
@@ -154,7 +153,7 @@ function parseHead(text: string): Head {
     const isChunked = field('Transfer-Encoding')?.toLowerCase() === 'chunked'
     const length = status === 204 ? 0 : Number(field('Content-Length'))
     if (Number.isNaN(status) || (Number.isNaN(length) && !isChunked)) {
-      throw new UnexpectedResponseError(`a head that says no status or no length: ${text}`)
+      throw new UnexpectedResponseError(`head without a status or a length: ${text}`)
     }
     head = { status, contentType: field('Content-Type') ?? '', length: isChunked ? undefined : length }
     if (headCache.size >= 1000) headCache.clear()

@@ -26,10 +26,10 @@ function selectContestants(
   ]
 }
 
-/** Of fewer rounds the interval of a median is from the least to the most. */
+/** With fewer rounds, the confidence interval of a median spans all of its values. */
 const MIN_ROUNDS = 9
 
-/** The width of an interval, as a part of its ratio, from which on more rounds would say little more. */
+/** Rounds stop once each confidence interval is narrower than this fraction of its ratio. */
 const MAX_INTERVAL_WIDTH = { socket: 0.03, memory: 0.02 }
 
 function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {
@@ -38,7 +38,7 @@ function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {
   )
 }
 
-/** Runs the contestants of a case, round after round, until their ratios are known or it has been enough. */
+/** Runs rounds of a case until the ratios are precise enough, or until the maximum number of rounds is reached. */
 async function compare(theCase: Case, options: Options): Promise<Row[]> {
   const contestants = selectContestants(theCase, options)
   const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as RoundMetrics[] }))
@@ -91,7 +91,7 @@ async function main(): Promise<void> {
     const skipped = theCase.database?.unavailableReason
     if (skipped !== undefined) {
       results.push({ case: theCase.name, skipped, contestants: [] })
-      if (!options.json) console.log(`\n${theCase.name} is skipped: ${skipped}`)
+      if (!options.json) console.log(`\nskipping ${theCase.name}: ${skipped}`)
       continue
     }
     const rows = await compare(theCase, options)
@@ -101,6 +101,6 @@ async function main(): Promise<void> {
   if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies BenchRun[], undefined, 2))
 }
 
-// This one compares no contestants, and takes no other option.
+// The processes case doesn't compare contestants and can't be combined with other options.
 if (process.argv.slice(2).join(' ') === '--case processes') await measureProcesses()
 else await main()

@@ -1,10 +1,10 @@
-// The process of one contestant. Plain JavaScript, so that what is timed runs as it is written, with no loader in it.
+// The server process of one contestant. It's plain JavaScript, so that no loader changes the code that is measured.
 import { once } from 'node:events'
 
 const [contestant, settings] = process.argv.slice(2)
 const { default: listen } = await import(contestant)
 const server = await listen(JSON.parse(settings))
-// Its connections rest while the others are measured.
+// Connections are idle while the other contestants are measured.
 server.keepAliveTimeout = 600_000
 if (!server.listening) await once(server, 'listening')
 

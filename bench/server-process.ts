@@ -2,21 +2,21 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** What a server process has used since it started. */
+/** The resources that a server process uses. */
 export interface Usage {
-  /** Microseconds, user and system, of all its threads. */
+  /** User and system CPU time of all threads since the start, in microseconds. */
   readonly cpu: number
-  /** Bytes that are resident now. */
+  /** Resident memory in bytes. */
   readonly rss: number
 }
 
 /**
- * V8 makes room for young objects small once a process has allocated little for 5 s, as while others get ready, and leaves
- * it so: then collecting them costs twice as much. So it is of one size in all processes.
+ * Fixes the size of the young generation. V8 shrinks it for good when a process has allocated little for 5 s, for
+ * example while other contestants warm up, and then garbage collection costs twice as much.
  */
 export const YOUNG_GENERATION_FLAG = '--min-semi-space-size=16'
 
-/** A contestant that listens in a process of its own. */
+/** A contestant that listens in its own process. */
 export class ServerProcess {
   readonly #child: ChildProcess
   readonly port: number
@@ -27,9 +27,9 @@ export class ServerProcess {
   }
 
   /**
-   * @param contestant its file, seen from this folder
-   * @param settings handed to its default export
-   * @param profileDirectory a folder for its CPU profile
+   * @param contestant the path of its file, relative to this folder
+   * @param settings passed to the default export of the file
+   * @param profileDirectory the folder to write a CPU profile to
    */
   static async start(contestant: string, settings: object, profileDirectory?: string): Promise<ServerProcess> {
     const file = new URL(contestant, import.meta.url).href
@@ -66,7 +66,7 @@ async function waitForMessage<T>(child: ChildProcess): Promise<T> {
     return await Promise.race([
       once(child, 'message', { signal }).then(([message]) => message as T),
       once(child, 'exit', { signal }).then(([status]) => {
-        throw new Error(`a contestant ended with status ${String(status)}`)
+        throw new Error(`A contestant exited with status ${String(status)}.`)
       }),
     ])
   } finally {

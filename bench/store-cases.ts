@@ -18,7 +18,7 @@ const onSqlite = {
 const onPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE] }
 const writingToPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE_ONE_BY_ONE, POSTGRES_STORE] }
 
-/** The same from one client that waits for each answer. */
+/** A case on one connection, which waits for each response before it sends the next request. */
 function onOneConnection(theCase: Case): Case {
   return { ...theCase, name: `${theCase.name}-alone`, connections: 1 }
 }
@@ -28,7 +28,7 @@ const createOnPostgres: Case = { ...createPlantsCase('create-postgres', ascendin
 const listOnPostgres: Case = { ...listPlantsCase(10), name: 'list-10-postgres', ...onPostgres }
 const deleteOnPostgres: Case = { ...deletePlantsCase('delete-postgres', ascendingId, 20_000), ...writingToPostgres }
 
-/** What takes a database, and so runs only if it is named. */
+/** The cases with a database, which run only if `--case` names them. */
 export const STORE_CASES: readonly Case[] = [
   createOnSqlite,
   onOneConnection(createOnSqlite),

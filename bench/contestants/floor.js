@@ -1,10 +1,11 @@
-// The limit of this platform: constant bytes, and nothing done about a request but reading it.
+// The minimum cost of a request on node:http: reads the request and sends a constant response.
 import { createServer } from 'node:http'
 
 export default function listen({ response: { status, body } }) {
   const bytes = Buffer.from(body)
   const headers = body === '' ? [] : ['Content-Type', 'application/json', 'Content-Length', String(bytes.length)]
-  // A string leaves in one write with the head. From about 16 KiB on, encoding it costs more than a second write.
+  // Node sends a string body in one write together with the head. For bodies of about 16 KiB or more, encoding the
+  // string costs more than a second write.
   const data = bytes.length < 16_384 ? body : bytes
   const respond = (res) => res.writeHead(status, headers).end(data)
 

@@ -1,6 +1,6 @@
-// What contestants write by hand, each the same, where their framework does not do it.
+// Code that contestants share because their frameworks don't provide it.
 
-/** The first plants, as a Map has them. */
+/** Returns the first plants of a Map, in insertion order. */
 export function takeFirst(plants, limit) {
   const page = []
   for (const plant of plants.values()) {
@@ -10,7 +10,7 @@ export function takeFirst(plants, limit) {
   return page
 }
 
-/** Reads a body in the cheapest way. */
+/** Reads a body in the cheapest possible way. */
 export function readBody(req, callback) {
   const chunks = []
   req.on('data', (chunk) => chunks.push(chunk))

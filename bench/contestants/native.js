@@ -1,4 +1,4 @@
-// What a good engineer writes by hand on node:http, without the checks of the contract.
+// What a good engineer writes by hand on node:http, without the checks of plant-store.
 import { createServer } from 'node:http'
 import { takeFirst, readBody, sendJson } from './helpers.js'
 

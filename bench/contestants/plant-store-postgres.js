@@ -1,4 +1,4 @@
-// The project as it is published, on a pool of connections to Postgres.
+// The built package with its Postgres store, on a pool of 10 connections.
 import { createServer } from 'node:http'
 import pg from 'pg'
 import { createPlantStore } from '../../dist/index.js'

@@ -1,9 +1,12 @@
-// The project as it is published: the build in dist/, on its memory store.
+// The built package with its memory store.
 import { createServer } from 'node:http'
 import { createPlantStore } from '../../dist/index.js'
 import { takeFirst } from './helpers.js'
 
-/** @param options.keepsText whether plants are kept as JSON text, as the memory store does, or in a `Map`, as peers do */
+/**
+ * @param options.keepsText `false` replaces the memory store, which keeps JSON texts, by a `Map` of plants like the
+ * peers'
+ */
 export default function listen({ token, options }) {
   const store = options?.keepsText === false ? createMapStore() : undefined
   return createServer(createPlantStore({ tokens: { [token]: 'bench' }, store })).listen(0, '127.0.0.1')

@@ -1,10 +1,10 @@
-// The servers of the program, put together as it does that itself. Run `npm run build` first.
+// The standalone server, composed as it composes itself. Run `npm run build` first.
 import { memoryStore } from '../../dist/index.js'
 import { createProgram } from '../../dist/standalone/program.js'
 import { readSettings } from '../../dist/standalone/settings/settings.js'
 import { createTokenSource } from '../../dist/standalone/settings/reload.js'
 
-/** @param options.environment further settings */
+/** @param options.environment additional settings, as environment variables */
 export default function listen({ token, options }) {
   const settings = readSettings({ PLANT_STORE_TOKENS: `bench:${token}`, ...options?.environment })
   const { http, admin } = createProgram(settings, {

@@ -1,7 +1,7 @@
-// Another contestant, with a middleware in front that wraps each response.
+// Runs another contestant behind the compression middleware, which wraps each response.
 import compression from 'compression'
 
-/** @param options.file the other one, seen from the folder above */
+/** @param options.file the file of the other contestant, relative to the parent folder */
 export default async function listen({ options, ...settings }) {
   const { default: listenUncompressed } = await import(new URL(`../${options.file}`, import.meta.url))
   const server = await listenUncompressed(settings)

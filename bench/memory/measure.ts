@@ -8,58 +8,58 @@ import { orderForSlice, contestantSettingsOf } from '../measure.ts'
 import type { RoundMetrics } from '../report/table.ts'
 import { YOUNG_GENERATION_FLAG } from '../server-process.ts'
 
-/** What a contestant took in one round, client and server, in microseconds for each request. */
+/** The cost of a request in one round, client and server together, in microseconds. */
 export interface MemoryMeasurement extends RoundMetrics {
-  /** CPU time, user and system. */
+  /** User and system CPU time. */
   readonly cpu: number
-  /** The system's part of it. */
+  /** System CPU time. */
   readonly system: number
-  /** The time that the collector took. */
+  /** Time spent in garbage collection. */
   readonly gc: number
 }
 
-/** The same, and the bytes of the first response's head. */
 interface MeasurementWithHead extends MemoryMeasurement {
+  /** The size of the first response's head, in bytes. */
   readonly head: number
 }
 
-/** What the process of a contestant is to do. */
+/** The options of a contestant's process. */
 export interface ProcessOptions {
   readonly case: string
   readonly file: string
-  /** Whether it keeps no plants. */
+  /** Whether the contestant doesn't need plants, because it sends a constant response. */
   readonly isConstant: boolean
   readonly contestantSettings: object
   readonly connections: number
   readonly warmUp: number
-  /** As many as all slices have. */
+  /** The number of requests in all slices. */
   readonly requests: number
 }
 
-/** Ends after so many requests, or after so long. */
+/** A slice ends when either limit is reached. */
 export interface SliceLimits {
   readonly requests: number
   readonly seconds: number
 }
 
-/** What the requests of a slice took together, in microseconds. */
+/** The cost of all requests of a slice, in microseconds. */
 export interface SliceResult extends MemoryMeasurement {
   readonly responseCount: number
 }
 
-/** What the files of contestants are named from. */
+/** The base URL of the contestants' files. */
 const BENCH_URL = new URL('../', import.meta.url)
 
 const WARM_UP_REQUESTS = 20_000
 const SLICE_COUNT = 40
 const SLICE_REQUESTS = 2000
 
-/** How long a contestant may take to get ready, and for a slice. */
+/** Timeout for starting a contestant, and for each slice. */
 const MESSAGE_TIMEOUT_MS = 120_000
 
 /**
- * Starts each contestant afresh, as V8 may be in one mood or another for all of a process. Then all have a slice of the
- * requests in turn, so that what the machine does meanwhile weighs on all of them.
+ * Starts a new process for each contestant, because the cost of the same code can differ between processes for as long
+ * as they run. Then the contestants take turns in slices, so that other load on the machine affects all of them.
  */
 export async function measureInMemory(
   theCase: Case,
@@ -74,7 +74,7 @@ export async function measureInMemory(
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(MESSAGE_TIMEOUT_MS)])
     const [child, { name }] = [children[index]!, contestants[index]!]
     const exited = once(child, 'exit', { signal }).then(() =>
-      Promise.reject(new Error(`${name} failed ${theCase.name}`)),
+      Promise.reject(new Error(`The process of ${name} exited during ${theCase.name}.`)),
     )
     try {
       return (await Promise.race([once(child, 'message', { signal }), exited]))[0]
@@ -113,13 +113,13 @@ export async function measureInMemory(
   }
   return slices.map((sliceResults, index) => {
     const sum = (metric: keyof SliceResult): number => sliceResults.reduce((total, slice) => total + slice[metric]!, 0)
-    const [cpu, system, gc] = ['cpu', 'system', 'gc'].map((metric) => sum(metric) / sum('answered'))
+    const [cpu, system, gc] = ['cpu', 'system', 'gc'].map((metric) => sum(metric) / sum('responseCount'))
     return { cpu: cpu!, system: system!, gc: gc!, head: heads[index]! }
   })
 }
 
 function startProcess(processOptions: ProcessOptions): ChildProcess {
-  // Node itself takes the types out, where it can, and leaves what is timed as it is written.
+  // Prefer Node's own type stripping: unlike a loader, it leaves the measured code unchanged.
   const nodeOptions = [YOUNG_GENERATION_FLAG, ...(process.features.typescript ? [] : process.execArgv)]
   return fork(fileURLToPath(new URL('process.ts', import.meta.url)), [JSON.stringify(processOptions)], {
     ...(LAST_CORE === undefined
@@ -129,7 +129,9 @@ function startProcess(processOptions: ProcessOptions): ChildProcess {
   })
 }
 
-/** The last core that this process may use, on Linux: on one core, threads that collect garbage wait for no other. */
+/**
+ * The last CPU core that this process can use, on Linux. On one core, garbage collection threads don't wait for others.
+ */
 const LAST_CORE = spawnSync('taskset', ['--version']).status === 0 ? readLastCore() : undefined
 
 function readLastCore(): string {

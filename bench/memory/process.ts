@@ -1,5 +1,5 @@
-// The process of one contestant that is asked without the kernel: what a connection in memory gets, the server of the
-// contestant reads, and what the server writes is counted.
+// The process of one contestant and its client, which are connected by in-memory streams instead of sockets. The server
+// reads the requests that the client pushes, and the client counts the bytes that the server writes.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { PerformanceObserver } from 'node:perf_hooks'
@@ -9,11 +9,13 @@ import { CASES } from '../cases.ts'
 import { type ExpectedResponse, ResponseReader } from '../response-reader.ts'
 import type { ProcessOptions, SliceResult, SliceLimits } from './measure.ts'
 
-/** A client and its connection. */
+/** An in-memory connection. The server uses it as its socket, and the client calls `sendRequest`. */
 class Connection extends Duplex {
-  /** Bytes of the answer that are still to come. It has as many as the first one had, or more: ids of requests grow. */
+  /**
+   * Bytes of the response that haven't arrived yet. Negative if it's longer than the first one: request IDs can grow.
+   */
   remainingBytes = 0
-  /** Gets the answers, until they are all of the same length. */
+  /** Receives the bytes of a response during setup. Measured responses are only counted. */
   onData: ((bytes: Buffer) => void) | undefined
 
   sendRequest(request: Buffer, remainingBytes: number): void {
@@ -22,7 +24,7 @@ class Connection extends Duplex {
   }
 
   override _read(): void {
-    // A request comes once the one before it is answered.
+    // The next request is pushed after the response to the previous one.
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
@@ -48,26 +50,27 @@ const {
 } = JSON.parse(process.argv[2]!) as ProcessOptions
 const theCase = CASES.find((each) => each.name === name)!
 const { seedCount, seedRequest, request } = theCase
-// Before there is a server: the guard of the program would take that time for a round of the server.
+// Prepared before the server starts: the overload guard of the standalone server would mistake this for a busy event
+// loop.
 const [warmUpRequests, measuredRequests] = [
   prepareRequests(request, 1, warmUp),
   prepareRequests(request, 1 + warmUp, requests),
 ]
 const { default: listen } = (await import(file)) as { default: (given: object) => Server | Promise<Server> }
 const server = await listen(contestantSettings)
-// Node tracks no request of a connection that was there before, which would save a part of its time.
+// Node doesn't track the requests of connections that exist before the server listens, which would save CPU time.
 if (!server.listening) await once(server, 'listening')
 
 const connections = Array.from({ length: connectionCount }, () => {
   const connection = new Connection({ decodeStrings: true })
   connection.on('close', () => {
-    throw new Error('the server closed a connection')
+    throw new Error('The server closed a connection.')
   })
   server.emit('connection', connection)
   return connection
 })
 
-/** Asks once, and returns how long the answer is. */
+/** Sends one request and returns the length of the response in bytes. */
 async function requestOnce(
   requestText: string,
   expectedResponse: ExpectedResponse = theCase.expectedResponse,
@@ -84,7 +87,7 @@ async function requestOnce(
         reject(error)
       }
       connection!.onData = undefined
-      // The server still has to end its part.
+      // Wait until the server has finished the request on its side.
       setImmediate(() => {
         connection!.remainingBytes = 0
         resolve(length)
@@ -94,7 +97,7 @@ async function requestOnce(
   })
 }
 
-/** The requests of a run as one text, in pieces of one length, so that none is made while time is taken. */
+/** Encodes all requests of a run in advance, so that this doesn't count toward their cost. All have the same length. */
 function prepareRequests(requestAt: (n: number) => string, start: number, total: number): (n: number) => Buffer {
   const first = Buffer.from(requestAt(start), 'latin1')
   if (requestAt(start + 1) === requestAt(start)) return () => first
@@ -103,7 +106,10 @@ function prepareRequests(requestAt: (n: number) => string, start: number, total:
   return (n) => all.subarray(n * first.length, (n + 1) * first.length)
 }
 
-/** Asks on all connections, each again once it was answered, in rounds of the event loop. Returns how often. */
+/**
+ * Sends requests on all connections, one at a time on each. Checks for complete responses in every event-loop tick.
+ * Returns the number of requests.
+ */
 function runRequests(
   requestAt: (n: number) => Buffer,
   total: number,
@@ -126,11 +132,11 @@ function runRequests(
   })
 }
 
-// Where V8 compiles `nextTick` later, it is five times as slow for all of some processes.
+// If V8 compiles `nextTick` later than this, it's five times as slow in some processes, for as long as they run.
 await new Promise<void>((resolve) => {
   let left = 100_000
-  const again = (): void => (--left > 0 ? process.nextTick(again) : resolve())
-  again()
+  const tick = (): void => (--left > 0 ? process.nextTick(tick) : resolve())
+  tick()
 })
 
 if (!isConstant) {

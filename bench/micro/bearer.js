@@ -1,4 +1,4 @@
-// Checking a token by its digest, against a comparison whose time tells how much of a guess is right.
+// Looking up a token by its digest vs. comparing strings, whose timing reveals how much of a guess is correct.
 import { readBearerToken } from '../../dist/http/bearer.js'
 import { createTokenTable } from '../../dist/http/caller.js'
 import { compare } from './compare.ts'
@@ -6,7 +6,7 @@ import { compare } from './compare.ts'
 const token = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCi'
 const known = `Bearer ${token}`
 const findOwner = createTokenTable(Object.entries({ [token]: 'bench' }))
-// A header that arrived is a string of its own, so that comparing it means comparing its characters.
+// A received header is a different string object, so that `===` has to compare the characters.
 const received = Buffer.from(known).toString('latin1')
 
 compare('bearer', {

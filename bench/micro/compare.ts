@@ -1,6 +1,6 @@
 import { median } from '../report/statistics.ts'
 
-/** One candidate, with what an operation of it took in each round, in nanoseconds. */
+/** A candidate, with the duration of one operation in each round, in nanoseconds. */
 export interface Row {
   readonly name: string
   readonly times: readonly number[]
@@ -9,10 +9,10 @@ export interface Row {
 const ROUNDS = 15
 const MIN_ROUND_NS = 50e6
 
-/** Keeps results in sight, so that no work is optimized away. */
+/** Holds the last result, so that V8 can't optimize the operation away. */
 export let sink: unknown
 
-/** Times functions that each do one operation, in turn, and prints the CPU time of each. */
+/** Measures the candidates in turn, in several rounds, and prints the CPU time of one call of each. */
 export function compare(title: string, candidates: Readonly<Record<string, () => unknown>>): void {
   const rows = Object.entries(candidates).map(([name, operation]) => {
     let batch = 1
@@ -25,7 +25,7 @@ export function compare(title: string, candidates: Readonly<Record<string, () =>
   printRows(title, rows)
 }
 
-/** Prints the median time of each row, and the median of its ratios to the first. */
+/** Prints the median time of each row, and the median of its ratios to the first row. */
 export function printRows(title: string, rows: readonly Row[]): void {
   console.log(`\n${title}`)
   const width = Math.max(...rows.map(({ name }) => name.length))
@@ -35,7 +35,7 @@ export function printRows(title: string, rows: readonly Row[]): void {
   }
 }
 
-/** The CPU time of one operation, of all threads: collecting its garbage is part of it. */
+/** Measures the CPU time of one operation in all threads, which includes garbage collection. */
 function measureCpuNs(operation: () => unknown, batch: number): number {
   const before = process.cpuUsage()
   for (let i = 0; i < batch; i++) sink = operation()

@@ -1,4 +1,4 @@
-// Making the text of a page out of plants that keep theirs, against JSON.stringify of plain objects.
+// Joining the stored JSON texts of a page vs. JSON.stringify of plain objects.
 import { listEncodedPlants } from '../../dist/plants/encoded-list.js'
 import { closeObject, encodeFields } from '../../dist/plants/plant.js'
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
@@ -15,10 +15,10 @@ for (const length of [10, 100, 999]) {
   }
   const { plants: page } = listEncodedPlants(store, 'bench', { limit: 1000, maxBytes: MAX_PAGE_BYTES })
   const encodeList = () => `[{${closeObject(page.map(encodeFields).join(''))}]`
-  if (encodeList() !== JSON.stringify(plants)) throw new Error('the two texts differ')
+  if (encodeList() !== JSON.stringify(plants)) throw new Error('The two JSON texts differ.')
 
-  compare(`a page of ${length} as text, and its length in bytes`, {
+  compare(`JSON text of a page of ${length} plants, and its length in bytes`, {
     'JSON.stringify(plants)': () => Buffer.byteLength(JSON.stringify(plants)),
-    'the texts joined': () => encodeList().length,
+    'joined texts': () => encodeList().length,
   })
 }

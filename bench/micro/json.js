@@ -1,4 +1,4 @@
-// Reading JSON with whole numbers exact, against the parser of the platform, which rounds them.
+// Parsing JSON with exact integers vs. JSON.parse, which rounds them beyond 2^53.
 import { parseJson } from '../../dist/http/json.js'
 import { compare } from './compare.ts'
 

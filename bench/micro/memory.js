@@ -1,4 +1,4 @@
-// The memory store by its size: what a page and a create cost must not grow with it.
+// The cost of a page and of a create in the memory store, which must not grow with the number of plants.
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
 import { memoryStore } from '../../dist/stores/memory-store.js'
 import { compare, printRows } from './compare.ts'
@@ -7,7 +7,9 @@ const OWNER = 'bench'
 const PAGE = { limit: 100, maxBytes: MAX_PAGE_BYTES }
 const SIZES = [1e3, 1e4, 1e5, 1e6]
 
-/** Each of 2^29 ids once, in no order: an odd factor permutes the residues. */
+/**
+ * Returns ids in pseudorandom order, without repetitions: the factor is odd, so it permutes the residues modulo 2^29.
+ */
 const scatteredId = (n) => BigInt(Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 const ascendingId = (n) => BigInt(n)
 const plant = (id) => ({ id, name: 'Monstera deliciosa', tag: 'tropical' })
@@ -18,7 +20,7 @@ function createFilledStore(size, nthId) {
   return store
 }
 
-/** Of this many plants, the highest tenth. */
+/** Returns a store in which `size` plants were created and the lowest 90 % were deleted. */
 function createThinnedStore(size) {
   const store = createFilledStore(size, ascendingId)
   for (let n = 0; n < size * 0.9; n++) store.delete(OWNER, ascendingId(n))
@@ -26,8 +28,8 @@ function createThinnedStore(size) {
 }
 
 for (const [state, createStore, highest] of [
-  ['ids in order', (size) => createFilledStore(size, ascendingId), (size) => size],
-  ['ids in no order', (size) => createFilledStore(size, scatteredId), () => 2 ** 29],
+  ['ascending ids', (size) => createFilledStore(size, ascendingId), (size) => size],
+  ['scattered ids', (size) => createFilledStore(size, scatteredId), () => 2 ** 29],
   ['the lowest 90 % deleted', createThinnedStore],
 ]) {
   const first = {}
@@ -36,23 +38,23 @@ for (const [state, createStore, highest] of [
     const store = createStore(size)
     first[`${size} plants`] = () => store.list(OWNER, PAGE)
     if (highest === undefined) continue
-    // From places all over the store, though not so near its end that the page is short.
+    // Positions all over the store, except near its end, where the page would be short.
     const step = (highest(size) * 0.85) / 1021
     const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(step * n)))
     let cursorIndex = 0
     anywhere[`${size} plants`] = () =>
       store.list(OWNER, { ...PAGE, after: cursors[(cursorIndex = (cursorIndex + 367) % 1021)] })
   }
-  compare(`the first page of 100, ${state}`, first)
-  if (highest !== undefined) compare(`a page of 100 from anywhere, ${state}`, anywhere)
+  compare(`first page of 100, ${state}`, first)
+  if (highest !== undefined) compare(`page of 100 at a random position, ${state}`, anywhere)
 }
 
 for (const [order, nthId] of [
-  ['in order', ascendingId],
-  ['in no order', scatteredId],
+  ['ascending', ascendingId],
+  ['scattered', scatteredId],
 ]) {
   printRows(
-    `a create, ids ${order}, beside`,
+    `create, ${order} ids, with existing plants`,
     SIZES.map((size) => {
       const store = createFilledStore(size, nthId)
       return { name: `${size} plants`, times: Array.from({ length: 15 }, () => timeCreates(store, size, nthId)) }
@@ -60,7 +62,7 @@ for (const [order, nthId] of [
   )
 }
 
-/** @returns nanoseconds of CPU time for one create; each is taken back, untimed, so that the store keeps its size */
+/** Returns the CPU time of one create in nanoseconds. The created plants are deleted again, which isn't measured. */
 function timeCreates(store, size, nthId) {
   const COUNT = 500
   const BATCHES = 40

@@ -1,4 +1,4 @@
-// A service with a million plants.
+// A service with a given number of plants.
 import { createServer } from 'node:http'
 import { createPlantStore, memoryStore } from '../../dist/index.js'
 

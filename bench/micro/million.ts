@@ -1,4 +1,4 @@
-// Listing a million plants in one answer.
+// Listing a million plants in one response.
 import { setTimeout } from 'node:timers/promises'
 import { Client } from '../load.ts'
 import { TOKEN } from '../cases.ts'
@@ -14,7 +14,7 @@ const request = (): string => `GET /plants HTTP/1.1\r\nHost: bench\r\nAuthorizat
 const server = await ServerProcess.start('micro/million-server.js', { token: TOKEN, count: COUNT })
 const client = await Client.connect(server.port, 1)
 
-console.log(`\na list of ${COUNT} plants, ${(body.length / MIB).toFixed(0)} MiB, five times`)
+console.log(`\nlist of ${COUNT} plants (${(body.length / MIB).toFixed(0)} MiB), five times`)
 for (let round = 0; round < 5; round++) {
   const before = await server.usage()
   const controller = new AbortController()
@@ -25,7 +25,7 @@ for (let round = 0; round < 5; round++) {
   const cpu = ((await server.usage()).cpu - before.cpu) / 1e6
   console.log(
     `  ${formatRate(seconds)} plants/s, ${formatRate(cpu)} plants per CPU second, ` +
-      `resident memory from ${(before.rss / MIB).toFixed(0)} MiB up by ${(growth / MIB).toFixed(0)} MiB`,
+      `resident memory ${(before.rss / MIB).toFixed(0)} MiB + ${(growth / MIB).toFixed(0)} MiB`,
   )
 }
 client.close()

@@ -1,4 +1,4 @@
-// From starting a process to its first answer: the standalone service against a bare node:http script.
+// The time from starting a process to its first response: the standalone server vs. a bare node:http script.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -36,11 +36,11 @@ async function readPort(output: AsyncIterable<Buffer>): Promise<number> {
     const port = /listening on http:\/\/127\.0\.0\.1:(\d+)\n/.exec(text)?.[1]
     if (port !== undefined) return Number(port)
   }
-  throw new Error(`no address in ${JSON.stringify(text)}`)
+  throw new Error(`The server didn't print an address: ${JSON.stringify(text)}`)
 }
 
 const rows = ['bare-server.js', '../../dist/server.js'].map((file) => ({ name: file, times: [] as number[] }))
 for (let round = 0; round < ROUNDS; round++) {
   for (const { name, times } of rows) times.push((await measureStartup(name)) * 1e6)
 }
-printRows('from exec to the first answer', rows)
+printRows('time from exec to the first response', rows)

@@ -1,4 +1,4 @@
-// What both services on Fastify have in common: the token check, and the schemas for validator and serializer.
+// Code that both Fastify services share: the token check, and the schemas for validation and serialization.
 import { hash } from 'node:crypto'
 import bearerAuth from '@fastify/bearer-auth'
 import fastify from 'fastify'
@@ -34,8 +34,9 @@ export const DELETE = {
 }
 
 /**
- * @param options.tokens how they are checked: "text" compares it, as most do by hand; "plugin" has @fastify/bearer-auth
- *   compare it in constant time; "digest" looks it up by its SHA-256, which finds the owner too, as plant-store does
+ * @param options.tokens how the token is checked: "text" compares strings, as most hand-written checks do; "plugin" uses
+ *   @fastify/bearer-auth, which compares in constant time; "digest" looks up the owner by the SHA-256 digest of the
+ *   token, as plant-store does
  */
 export async function createApp({ token, unauthorizedBody, options = { tokens: 'text' } }) {
   const app = fastify()

@@ -1,5 +1,5 @@
-// fastify.js with a prepared statement for each request in place of the Map. The driver is the project's, so
-// that both sides have the same.
+// fastify.js with one prepared statement per request instead of the Map. It uses the project's driver, so that both
+// contestants have the same one.
 import pg from 'pg'
 import { CREATE, createApp, DELETE, LIST } from './fastify-app.js'
 

@@ -13,7 +13,7 @@ export default function listen({ token, unauthorizedBody }) {
     ctx.body = unauthorizedBody
   })
 
-  // Koa has neither a router nor a body parser; this is the cheapest way to do both by hand.
+  // Koa has neither a router nor a body parser. This is the cheapest way to write both by hand.
   app.use(async (ctx) => {
     if (ctx.path === '/plants' && ctx.method === 'GET')
       ctx.body = takeFirst(plants, Number(ctx.query.limit ?? Infinity))

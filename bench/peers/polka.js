@@ -14,7 +14,7 @@ export default function listen({ token, unauthorizedBody }) {
       const limit = Number(req.query.limit ?? Infinity)
       sendJson(res, 200, takeFirst(plants, limit))
     })
-    // polka parses no bodies; this is the cheapest way to do it by hand.
+    // polka doesn't parse bodies. This is the cheapest way to do that by hand.
     .post('/plants', (req, res) => {
       readBody(req, (text) => {
         const { id, name, tag } = JSON.parse(text)

@@ -1,6 +1,7 @@
 /**
- * Writes the figures of the README, of this folder's README and of the chart. `npm run bench:publish` measures on both
- * wires, and keeps what it has measured in `bench/results.json`; given that file, it writes the figures again.
+ * Updates the benchmark results in README.md, bench/README.md and docs/cpu.svg. `npm run bench:publish` measures over
+ * sockets and in memory, and saves the raw results to `bench/results.json`. Given the path of such a file, it only
+ * updates the documents.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,7 +13,7 @@ import { computeRatio, type Row, type BenchRun, type Wire, formatInterval } from
 interface Column {
   readonly case: string
   readonly title: string
-  /** The most CPU time that plant-store may take, of that of Fastify with its plugin for tokens. */
+  /** The target for the CPU time of plant-store, relative to Fastify with `@fastify/bearer-auth`. */
   readonly maxRatioToFastifyBearer: number
 }
 
@@ -24,10 +25,11 @@ const COLUMNS: readonly Column[] = [
   { case: 'unauthorized', title: 'wrong token', maxRatioToFastifyBearer: 0.8 },
 ]
 
-/** Never more than 3 % behind Fastify, whatever that leaves out. */
+/** The target relative to Fastify with a simple token check, although that checks less than plant-store. */
 const MAX_RATIO_TO_FASTIFY = 1.03
-/** The most that the program may take of the module, and that its metrics may add, in microseconds. */
+/** The target for the standalone server, relative to plant-store on `node:http`. */
 const MAX_RATIO_OF_PROGRAM = 1.05
+/** The target for what metrics add to a request of the standalone server, in microseconds. */
 const MAX_METRICS_MICROSECONDS = 0.5
 
 /** The rows in the README, whose readers don't know the names of the contestants. */
@@ -37,6 +39,13 @@ const ROW_TITLES = {
   'fastify-bearer': 'Fastify with `@fastify/bearer-auth`',
   'plant-store': 'plant-store on `node:http`',
   program: 'plant-store, standalone server',
+}
+
+/** The rows of the tables in bench/README.md. */
+const ALL_ROW_TITLES = {
+  ...ROW_TITLES,
+  fastify: 'Fastify with a token check in a hook',
+  'program-metrics': 'plant-store, standalone server with metrics',
 }
 
 const WIRES: readonly Wire[] = ['socket', 'memory']
@@ -54,7 +63,7 @@ function measureWire(wire: Wire): BenchRun[] {
     ['--import', 'tsx', runFile, ...options, '--node', '26,24', '--json'],
     { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: Infinity },
   )
-  if (status !== 0) throw new Error(`the benchmark failed on the wire ${wire}`)
+  if (status !== 0) throw new Error(`The benchmark with --wire ${wire} exited with status ${status}.`)
   return JSON.parse(stdout) as BenchRun[]
 }
 
@@ -62,7 +71,9 @@ function findRow({ results }: BenchRun, name: string, contestant: string): Row {
   return results.find((result) => result.case === name)!.contestants.find((row) => row.contestant === contestant)!
 }
 
-/** CPU time in microseconds, within each round more than that of another contestant. */
+/**
+ * Returns the median CPU time in microseconds; with a baseline, the median of its differences to that in each round.
+ */
 function medianCpu(row: Row, baseline?: Row): number {
   return median(row.rounds.map(({ cpu }, round) => cpu - (baseline?.rounds[round]!.cpu ?? 0)))
 }
@@ -82,44 +93,45 @@ function formatCpuTable(run: BenchRun, contestants: Readonly<Record<string, stri
   ])
 }
 
-/** A ratio with its interval, and what that says of an aim: no more than that is known. */
+/** Formats a ratio, its confidence interval and, unless the ratio is certainly below the target, a verdict. */
 function formatRatio(row: Row, base: Row, target = Infinity): string {
   const { median: middle, interval } = computeRatio(row, base)
   const [low, high] = interval
-  const verdict = high <= target ? '' : low <= target ? ', equal' : ', missed'
+  const verdict = high <= target ? '' : low <= target ? ', on target' : ', missed'
   return `${middle.toFixed(2)} (${formatInterval(interval)})${verdict}`
 }
 
-/** The aims are those without the kernel, which is a part of each figure on sockets. */
+/** Formats the table of ratios. Over sockets it has no verdicts, because the kernel is a part of every figure. */
 function formatTargetTable(run: BenchRun): string {
+  const formatRow = (title: string, cellOf: (column: Column, rowOf: (contestant: string) => Row) => string) => [
+    title,
+    ...COLUMNS.map((column) => cellOf(column, (contestant) => findRow(run, column.case, contestant))),
+  ]
   const targetOf = (target: number): number => (run.wire === 'memory' ? target : Infinity)
-  const formatTitle = (name: string, target: number): string => `${name}, at most ${target.toFixed(2)}`
+  const formatTarget = (target: number): string => `(target: ${target.toFixed(2)})`
   return formatMarkdownTable([
-    [
-      '',
-      'plant-store again',
-      'of fastify-bearer',
-      'at most',
-      formatTitle('of fastify', MAX_RATIO_TO_FASTIFY),
-      formatTitle('the program, of plant-store', MAX_RATIO_OF_PROGRAM),
-      formatTitle('metrics, µs', MAX_METRICS_MICROSECONDS),
-    ],
-    ...COLUMNS.map(({ case: name, title, maxRatioToFastifyBearer }) => {
-      const rowOf = (contestant: string): Row => findRow(run, name, contestant)
-      return [
-        title,
-        formatRatio(rowOf('plant-store again'), rowOf('plant-store')),
-        formatRatio(rowOf('plant-store'), rowOf('fastify-bearer'), targetOf(maxRatioToFastifyBearer)),
-        maxRatioToFastifyBearer.toFixed(2),
-        formatRatio(rowOf('plant-store'), rowOf('fastify'), targetOf(MAX_RATIO_TO_FASTIFY)),
-        formatRatio(rowOf('program'), rowOf('plant-store'), targetOf(MAX_RATIO_OF_PROGRAM)),
-        medianCpu(rowOf('program-metrics'), rowOf('program')).toFixed(2),
-      ]
-    }),
+    ['', ...COLUMNS.map(({ title }) => title)],
+    formatRow('noise: plant-store vs. a second plant-store', (_, rowOf) =>
+      formatRatio(rowOf('plant-store again'), rowOf('plant-store')),
+    ),
+    formatRow('plant-store vs. Fastify with `@fastify/bearer-auth`', ({ maxRatioToFastifyBearer }, rowOf) =>
+      formatRatio(rowOf('plant-store'), rowOf('fastify-bearer'), targetOf(maxRatioToFastifyBearer)),
+    ),
+    formatRow('target of the row above', ({ maxRatioToFastifyBearer }) => maxRatioToFastifyBearer.toFixed(2)),
+    formatRow(
+      `plant-store vs. Fastify with a token check in a hook ${formatTarget(MAX_RATIO_TO_FASTIFY)}`,
+      (_, rowOf) => formatRatio(rowOf('plant-store'), rowOf('fastify'), targetOf(MAX_RATIO_TO_FASTIFY)),
+    ),
+    formatRow(`standalone server vs. plant-store on \`node:http\` ${formatTarget(MAX_RATIO_OF_PROGRAM)}`, (_, rowOf) =>
+      formatRatio(rowOf('program'), rowOf('plant-store'), targetOf(MAX_RATIO_OF_PROGRAM)),
+    ),
+    formatRow(`µs that metrics add to the standalone server ${formatTarget(MAX_METRICS_MICROSECONDS)}`, (_, rowOf) =>
+      medianCpu(rowOf('program-metrics'), rowOf('program')).toFixed(2),
+    ),
   ])
 }
 
-/** Puts figures between the two comments of a document that say where they go. */
+/** Replaces everything between the two comments that mark the benchmark results in a document. */
 function replaceMetrics(document: string, metrics: string): void {
   const file = new URL(document, import.meta.url)
   const text = readFileSync(file, 'utf8')
@@ -129,15 +141,14 @@ function replaceMetrics(document: string, metrics: string): void {
 const [file] = process.argv.slice(2)
 if (file === undefined) writeFileSync(RESULTS_FILE, JSON.stringify(WIRES.flatMap(measureWire)))
 const runs = JSON.parse(readFileSync(file ?? RESULTS_FILE, 'utf8')) as BenchRun[]
-const ALL_CONTESTANTS = [...Object.keys(ROW_TITLES), 'fastify', 'program-metrics']
 
 function formatSection(run: BenchRun): string {
   const { node, wire, rounds } = run
-  const title = `### Node ${node.slice(1)}, ${wire === 'memory' ? 'connections in memory' : 'sockets'}`
   return [
-    title,
-    `CPU µs per request, at most ${rounds} rounds:`,
-    formatCpuTable(run, Object.fromEntries(ALL_CONTESTANTS.map((name) => [name, name]))),
+    `### Node ${node.slice(1)}, ${wire === 'memory' ? 'in memory' : 'over sockets'}`,
+    `CPU time per request in microseconds, median of at most ${rounds} rounds; lower is better:`,
+    formatCpuTable(run, ALL_ROW_TITLES),
+    'Ratios of CPU times, with 95 % confidence intervals:',
     formatTargetTable(run),
   ].join('\n\n')
 }
@@ -150,9 +161,5 @@ replaceMetrics(
 replaceMetrics('../README.md', runs.map(formatSection).join('\n\n'))
 writeFileSync(
   new URL('../../docs/cpu.svg', import.meta.url),
-  `${drawChart(
-    socketRun,
-    COLUMNS.map((column) => column.case),
-    Object.keys(ROW_TITLES),
-  )}\n`,
+  `${drawChart(socketRun, Object.fromEntries(COLUMNS.map((column) => [column.case, column.title])), ROW_TITLES)}\n`,
 )

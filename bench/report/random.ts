@@ -1,7 +1,7 @@
-/** Gives a whole number from 0 to below `n`. */
+/** Returns a random integer from 0 to `n - 1`. */
 export type Random = (n: number) => number
 
-/** Makes a sequence of numbers that is the same for the same seed (mulberry32). */
+/** Creates a pseudorandom number generator with a seed (mulberry32). */
 export function createRandom(seed: number): Random {
   let state = seed | 0
   return (n) => {

@@ -1,6 +1,6 @@
 import { createRandom } from './random.ts'
 
-/** Numbers as they come, kept compactly: a run measures the latency of every single request. */
+/** A growable list of numbers in a typed array, because a run measures the latency of every request. */
 export class Samples {
   #values = new Float64Array(1024)
   #count = 0
@@ -23,7 +23,7 @@ export class Samples {
   }
 }
 
-/** All values of some lists, ascending. */
+/** Merges lists into one list in ascending order. */
 export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))
   let offset = 0
@@ -34,13 +34,13 @@ export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   return all.sort()
 }
 
-/** The smallest value that `percent` of the values do not exceed (nearest rank); NaN of none. */
+/** Returns a percentile by the nearest-rank method, or NaN for an empty list. */
 export function percentile(sorted: Float64Array, percent: number): number {
   const rank = Math.ceil((percent * sorted.length) / 100)
   return sorted[Math.max(rank, 1) - 1] ?? NaN
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of none. */
+/** Returns the median, or NaN for an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.length >> 1
@@ -48,12 +48,12 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2
 }
 
-/** How often {@link medianInterval} draws. */
+/** The number of bootstrap samples that {@link medianInterval} draws. */
 const BOOTSTRAP_SAMPLES = 2000
 
 /**
- * Where the median of such values lies, in 95 of 100 cases: a bootstrap, which draws as many of the values as there
- * are, with replacement, again and again. The same values always give the same interval; none give NaN.
+ * Returns the 95 % confidence interval of the median, by a bootstrap: it repeatedly draws as many values as there are,
+ * with replacement. The same values always result in the same interval, and an empty list results in NaN.
  */
 export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
   const random = createRandom(values.length)

@@ -2,37 +2,37 @@ import type { Case } from '../cases.ts'
 import { PLANT_STORE } from '../contestants.ts'
 import { median, medianInterval } from './statistics.ts'
 
-/** What the requests go over: sockets, or connections in memory. */
+/** The transport of the requests: sockets, or in-memory connections. */
 export type Wire = 'socket' | 'memory'
 
-/** The figures of one contestant in one round. Each wire has its own, and both the CPU time. */
+/** The metrics of one contestant in one round. Each wire has its own metrics; both have the CPU time. */
 export interface RoundMetrics {
   readonly cpu: number
   readonly [metric: string]: number
 }
 
-/** A contestant with its measurements, one a round. */
+/** A contestant with its metrics in each round. */
 export interface Row {
   readonly contestant: string
   readonly rounds: readonly RoundMetrics[]
 }
 
-/** What a case has come to. */
+/** The results of a case. */
 export interface CaseResult {
   readonly case: string
-  /** Why it was not run. */
+  /** Why the case was skipped, if so. */
   readonly skipped?: string
   readonly contestants: readonly Row[]
 }
 
-/** What `--json` prints of each version of Node. */
+/** The output of `--json` for one Node version. */
 export interface BenchRun {
   readonly node: string
   readonly wire: Wire
   readonly connections: number
   readonly pipelining: number
   readonly duration: number
-  /** The most that each contestant had. */
+  /** The maximum number of rounds. */
   readonly rounds: number
   readonly results: readonly CaseResult[]
 }
@@ -41,9 +41,9 @@ interface Column {
   readonly title: string
   readonly metric: string
   readonly digits: number
-  /** Shows the least of the rounds in place of their median. */
+  /** Whether to show the minimum of the rounds instead of the median. */
   readonly showsMinimum?: true
-  /** Is followed by what it is to that of the first row. */
+  /** Whether the next column shows the ratio to the first row. */
   readonly hasRatio?: true
 }
 
@@ -62,23 +62,23 @@ const SOCKET_COLUMNS: readonly Column[] = [
 const MEMORY_COLUMNS: readonly Column[] = [
   { title: 'head, bytes', metric: 'head', digits: 0 },
   { title: 'system', metric: 'system', digits: 2 },
-  { title: 'collector', metric: 'gc', digits: 2 },
-  { ...CPU, title: 'least', showsMinimum: true },
+  { title: 'GC', metric: 'gc', digits: 2 },
+  { ...CPU, title: 'min', showsMinimum: true },
   { ...CPU, hasRatio: true },
 ]
 
 const INTERVAL_TITLE = '95 %'
 
-/** What one contestant costs of another, in CPU time. */
+/** The CPU time of a contestant relative to another one. */
 export interface Ratio {
   readonly contestant: string
   readonly base: string
   readonly median: number
-  /** Where the median lies, with 95 %. */
+  /** The 95 % confidence interval of the median. */
   readonly interval: readonly [low: number, high: number]
 }
 
-/** What each costs of the first, and what this service costs of each. */
+/** Returns the ratios of each contestant to the first one, and of plant-store to each of the others. */
 export function computeRatios(rows: readonly Row[]): Ratio[] {
   const [first, ...others] = rows
   const plantStoreRow = rows.find(({ contestant }) => contestant === PLANT_STORE.name)
@@ -97,8 +97,8 @@ export function computeRatio(row: Row, base: Row): Ratio {
 }
 
 /**
- * The table of one case: of every figure the median over the rounds, of the ratios too. Below it stands what this
- * service costs of the others.
+ * Formats the table of a case, which shows the medians of all metrics and ratios over the rounds. The line below it
+ * shows the ratios of plant-store to the other contestants.
  */
 export function formatTable({ name }: Case, rows: readonly Row[], wire: Wire): string {
   const columns = wire === 'memory' ? MEMORY_COLUMNS : SOCKET_COLUMNS
@@ -126,8 +126,8 @@ export function formatTable({ name }: Case, rows: readonly Row[], wire: Wire): s
   const formatLine = (row: readonly string[]): string => row.map(pad).join('  ').trimEnd()
   const others = allRatios
     .filter(({ contestant, base }) => contestant === PLANT_STORE.name && base !== first?.contestant)
-    .map(({ base, median: middle, interval }) => `${middle.toFixed(2)} of ${base} (${formatInterval(interval)})`)
-  const sentence = others.length === 0 ? [] : [`CPU time of ${PLANT_STORE.name}: ${others.join(', ')}`]
+    .map(({ base, median: middle, interval }) => `${middle.toFixed(2)} (${formatInterval(interval)}) vs. ${base}`)
+  const sentence = others.length === 0 ? [] : [`CPU time ratio of ${PLANT_STORE.name}: ${others.join(', ')}`]
   return [name, formatLine(header), ...cells.map(formatLine), ...sentence].join('\n')
 }
 
@@ -135,7 +135,9 @@ export function formatInterval(interval: Ratio['interval'] | undefined): string 
   return interval === undefined ? '' : interval.map((bound) => bound.toFixed(2)).join('–')
 }
 
-/** Within a round both ran side by side: what the machine did meanwhile weighs on both. */
+/**
+ * Returns the ratio in each round. Within a round, both ran side by side, so other load on the machine affected both.
+ */
 function computeRoundRatios(row: Row, base: Row, metric: string): number[] {
   return row.rounds.map((measured, round) => measured[metric]! / (base.rounds[round]?.[metric] ?? NaN))
 }

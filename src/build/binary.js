@@ -1,4 +1,4 @@
-// Makes one file of the program and Node 26: node src/build/binary.js [server.js] [target]
+// Builds a single-file executable of the standalone server and Node 26: node src/build/binary.js [server.js] [target]
 import { build } from 'esbuild'
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 
 const [source = 'dist/server.js', target = 'release/plant-store'] = process.argv.slice(2)
 
-// Before Node 26 it takes another tool to make an executable.
+// `node --build-sea` requires Node 26, so older versions run this script again with Node 26 from npm.
 if (Number.parseInt(process.versions.node) < 26) {
   const node = `node-${process.platform.replace('win32', 'win')}-${process.arch}@26`
   const command = ['exec', '--yes', `--package=${node}`, '--', 'node', import.meta.filename, source, target]
@@ -23,9 +23,9 @@ try {
     platform: 'node',
     format: 'cjs',
     external: ['pg-native'],
-    // Only the program itself asks where it is, to find the driver.
+    // Only the server's own code uses `import.meta.url`, to resolve the Postgres driver.
     define: { 'import.meta.url': '__filename' },
-    plugins: [{ name: 'changes', setup: change }],
+    plugins: [{ name: 'adapt-to-executable', setup: adaptToExecutable }],
     logLevel: 'error',
     metafile: true,
   })
@@ -41,23 +41,24 @@ try {
   const { status, stderr } = spawnSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
   mkdirSync(dirname(target), { recursive: true })
-  // Node writes it at once, so the system caches it in large pieces, and each process that runs it would take more memory.
+  // Node writes the executable in a single call, so the OS caches it in large blocks, and each process that runs it
+  // would use more memory. A copy is cached in small blocks.
   copyFileSync(join(folder, 'plant-store'), target)
-  console.log(`${target} has ${Math.round(statSync(target).size / 1e6)} MB, and holds`)
+  console.log(`Built ${target} (${Math.round(statSync(target).size / 1e6)} MB), which contains:`)
   console.log(
-    `Node ${process.versions.node} (MIT, and the licenses of its parts: github.com/nodejs/node/blob/main/LICENSE)`,
+    `Node ${process.versions.node} (MIT; licenses of its dependencies: github.com/nodejs/node/blob/main/LICENSE)`,
   )
   for (const [name, license] of licensesOf(Object.keys(metafile.inputs))) console.log(`${name} (${license})`)
 } finally {
   rmSync(folder, { recursive: true })
 }
 
-/** Changes what an executable cannot do, or has to say. */
-function change({ onLoad, resolve }) {
+/** Bundles the Postgres driver into the executable and adds the Node version to the output of `--version`. */
+function adaptToExecutable({ onLoad, resolve }) {
   onLoad({ filter: /postgres\/driver\.js$/ }, async ({ path }) => {
     const { errors } = await resolve('pg', { kind: 'require-call', resolveDir: dirname(path) })
     const text = readFileSync(path, 'utf8')
-    // The program looks for the driver when it needs it.
+    // esbuild bundles the argument of a plain `require`. Without `pg`, the server looks for the driver at run time.
     return { contents: errors.length > 0 ? text : text.replace('createRequire(import.meta.url)', 'require') }
   })
   onLoad({ filter: /command-line\.js$/ }, ({ path }) => {
@@ -66,7 +67,7 @@ function change({ onLoad, resolve }) {
   })
 }
 
-/** The packages that have these files, with their licenses. */
+/** Returns the name and the license of each package that contains one of these files. */
 function licensesOf(files) {
   const licenses = new Map()
   for (const file of files) {

@@ -1,5 +1,6 @@
-// Finishes dist after the compiler: puts the page for people into its module, adds an entry for require() beside each one
-// for import, and deletes all that cannot be imported or run, leftovers of earlier builds included.
+// Completes dist after the compiler has run: inlines the web UI as string constants, adds a CommonJS entry point with
+// declarations for each ES module entry point, and deletes every file that no entry point imports, including leftovers
+// of earlier builds.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -14,7 +15,7 @@ const reached = new Set(
 for (const path of reached) {
   for (const [, module] of readFileSync(path, 'utf8').matchAll(/\b(?:from|import) ?\(?["'](\..*?)["']/g)) {
     const target = join(dirname(path), module)
-    // Declarations name each other as the sources do.
+    // Declarations import each other by the names of the sources, which end in `.ts`.
     reached.add(path.endsWith('.d.ts') ? target.replace(/ts$/, 'd.ts') : target)
   }
 }
@@ -45,8 +46,9 @@ function write(target, text) {
 }
 
 /**
- * Node can require() an ES module, but a compiler before TypeScript 5.8 refuses the declarations of one. Types are
- * those of the ES module; each value is declared once more.
+ * Returns the declarations of a CommonJS entry point. Node can `require()` an ES module, but TypeScript before 5.8
+ * rejects the declarations of an ES module there. So types are imported with a resolution mode, and values are declared
+ * again.
  */
 function declarationsOf(module, values) {
   const mode = `with { 'resolution-mode': 'import' };`

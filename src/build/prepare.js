@@ -1,14 +1,15 @@
-// Builds dist if it's missing, because npm, pnpm and Yarn run only `prepare` when they install the package from git.
+// Builds dist if it's missing. When npm, pnpm or Yarn installs the package from git, `prepare` is the only script that
+// each of them runs.
 import { execSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-// `npm ci` installs a checkout, where the scripts that need dist build it themselves.
+// `npm ci` runs in a checkout, where each script that needs dist builds it.
 if (process.env.npm_command !== 'ci' && !existsSync('dist/index.cjs')) {
   if (['typescript', 'esbuild', '@types/node'].every(isInstalled))
     execSync('npm run build --silent', { stdio: 'inherit' })
-  // Without development dependencies (`--omit=dev`) an install still has to succeed.
-  else console.error('plant-store: not built, because its development dependencies are not installed')
+  // An install without development dependencies (`--omit=dev`) must still succeed.
+  else console.error('plant-store: dist was not built, because the development dependencies are not installed')
 }
 
 function isInstalled(name) {

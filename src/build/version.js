@@ -1,4 +1,4 @@
-// Writes the version of package.json into version.ts, for `npm version`.
+// Copies the version from package.json to src/version.ts. `npm version` runs this script.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))

@@ -18,11 +18,16 @@ export async function assertDelete(store: TestedStore, owner: string, id: bigint
 }
 
 function createResultError(call: string, expected: boolean, hasPlant: boolean, result: unknown): Error {
-  const plant = hasPlant ? 'a plant with this id' : 'no plant with this id, whatever others have'
-  return new Error(`${call} must return ${expected}: this owner has ${plant}. It returned ${quote(result)}.`)
+  const reason = hasPlant
+    ? 'this owner has a plant with this id'
+    : "this owner doesn't have a plant with this id, and plants of other owners don't count"
+  return new Error(`${call} returned ${quote(result)} instead of ${expected}: ${reason}.`)
 }
 
-/** Lists up to `limit` of the plants, which are all that the owner has after `after`. */
+/**
+ * Asserts that `list` returns the first `limit` of the plants.
+ * @param plants all plants of the owner whose ids are greater than `after`
+ */
 export async function assertList(
   store: TestedStore,
   owner: string,
@@ -39,7 +44,7 @@ function assertPage(owner: string, request: PageRequest, page: unknown, expected
   if (difference !== undefined) throw new Error(`${formatCall('list', owner, request)} ${difference}`)
 }
 
-/** Reads all plants page by page. */
+/** Asserts that pagination returns all of the plants, and that no page ends too early. */
 export async function assertPages(
   store: TestedStore,
   owner: string,
@@ -56,7 +61,7 @@ export async function assertPages(
     const isFull = length === Math.min(page.limit, remaining.length)
     if (!isFull && bytes < page.maxBytes) {
       throw new Error(
-        `${formatCall('list', owner, request)} must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least. It returned ${length} of ${remaining.length}, with ${bytes} bytes.`,
+        `${formatCall('list', owner, request)} ended the page too early: it returned ${length} of ${remaining.length} plants, with ${bytes} bytes of names and tags. A page can end before limit only once its names and tags amount to maxBytes.`,
       )
     }
     after = plants.at(-1)?.id
@@ -67,7 +72,9 @@ export async function assertPages(
 export async function assertEmpty(store: TestedStore): Promise<void> {
   const [plant] = getPlants(await store.list('owner', { limit: 1, maxBytes: UNLIMITED_BYTES }))
   if (plant !== undefined) {
-    throw new Error(`create of the options must make a store without plants. This one has ${quote(plant)}.`)
+    throw new Error(
+      `The create option returned a store that already contains ${quote(plant)}. It must return an empty store each time.`,
+    )
   }
 }
 
@@ -89,7 +96,7 @@ export function assertOneSucceeded(method: 'create' | 'delete', results: readonl
   const count = results.filter((result) => result === true).length
   if (count === 1 && results.every((result) => typeof result === 'boolean')) return
   throw new Error(
-    `Of ${results.length} calls of ${method} for one id at the same time, one must return true and the others false. ${count} returned true.`,
+    `${count} of ${results.length} concurrent ${method} calls with the same id returned true. Exactly one must return true, and the others false.`,
   )
 }
 
@@ -100,69 +107,68 @@ const MEMBERS = ['id', 'name', 'tag'] as const
 
 export function findDifference(page: unknown, expected: Page, { limit, after }: PageRequest): string | undefined {
   const returned = (page ?? {}) as Partial<Record<keyof Page, unknown>>
-  if (!Array.isArray(returned.plants)) return `must return an object with an array, plants. It returned ${quote(page)}.`
+  if (!Array.isArray(returned.plants)) return `returned ${quote(page)} instead of an object with a plants array.`
   const { plants, hasMore } = returned as Page
-  if (typeof hasMore !== 'boolean') return `must return hasMore, true or false. It returned ${quote(hasMore)}.`
+  if (typeof hasMore !== 'boolean') return `returned ${quote(hasMore)} as hasMore, which must be true or false.`
   const invalidIndex = plants.findIndex((plant: Partial<NewPlant> | null | undefined) => typeof plant?.id !== 'bigint')
-  if (invalidIndex !== -1) return `must return plants whose id is a bigint. One is ${quote(plants[invalidIndex])}.`
-  const inheriting = plants.find((plant) =>
-    MEMBERS.some((name) => plant[name] !== undefined && !Object.hasOwn(plant, name)),
-  )
-  if (inheriting) {
-    return `must return plants whose id, name and tag are own properties. One is ${quote(inheriting)}, whose are not.`
+  if (invalidIndex !== -1) return `returned a plant whose id isn't a bigint: ${quote(plants[invalidIndex])}.`
+  for (const plant of plants) {
+    const inherited = MEMBERS.find((name) => plant[name] !== undefined && !Object.hasOwn(plant, name))
+    if (inherited) return `returned a plant whose ${inherited} isn't an own property: ${quote(plant)}.`
   }
 
-  if (plants.length > limit) return `must return at most limit plants: ${limit}. It returned ${plants.length}.`
+  if (plants.length > limit) return `returned ${plants.length} plants, although limit is ${limit}.`
   for (const [i, { id }] of plants.entries()) {
     const previous = plants[i - 1]?.id
-    if (after !== undefined && id <= after) return `must return only ids greater than after. One is ${id}n.`
+    if (after !== undefined && id <= after) return `returned plant ${id}n, whose id isn't greater than after.`
     if (previous !== undefined && id <= previous) {
-      return `must return plants ascending by id, each once. ${id}n follows ${previous}n.`
+      return `returned plant ${id}n after plant ${previous}n. Plants must be sorted by ascending id, without duplicates.`
     }
   }
 
   const [ids, expectedIds] = [plants, expected.plants].map((list) => new Set(list.map(({ id }) => id)))
   const missing = expected.plants.find(({ id }) => !ids!.has(id))
-  if (missing) return `must return every plant of the owner that is asked for. ${missing.id}n is missing.`
+  if (missing) return `didn't return plant ${missing.id}n, which the owner has.`
   const unexpected = plants.find(({ id }) => !expectedIds!.has(id))
-  if (unexpected) return `must return only plants that the owner has. One is ${quote(unexpected)}.`
+  if (unexpected) return `returned a plant that the owner doesn't have: ${quote(unexpected)}.`
 
   for (const [i, { id, name, tag }] of expected.plants.entries()) {
     const plant = plants[i]!
-    if (plant.name !== name) return `must return names to the letter. ${describeTextDifference(id, plant.name, name)}`
+    if (plant.name !== name) return describeTextDifference('name', id, plant.name, name)
     if (plant.tag === tag) continue
-    if (tag !== undefined) return `must return tags to the letter. ${describeTextDifference(id, plant.tag, tag)}`
-    return `must return no tag, or undefined, if the plant has none. That of ${id}n is ${quote(plant.tag)}.`
+    if (tag !== undefined) return describeTextDifference('tag', id, plant.tag, tag)
+    return `returned ${quote(plant.tag)} as the tag of plant ${id}n, which has no tag. Omit the tag or return undefined.`
   }
   if (hasMore || !expected.hasMore) return undefined
-  return 'must return hasMore: true if the owner has more plants after these. It returned false.'
+  return 'returned hasMore: false, although the owner has more plants after these.'
 }
 
-function describeTextDifference(id: bigint, actual: unknown, expected: string): string {
-  if (typeof actual !== 'string') return `That of ${id}n is ${quote(actual)}, and must be ${escapeText(expected)}.`
+function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unknown, expected: string): string {
+  const subject = `returned a wrong ${member} for plant ${id}n`
+  if (typeof actual !== 'string') return `${subject}: ${quote(actual)} instead of ${escapeText(expected)}.`
   let differenceIndex = 0
-  // They part where the shorter one ends, at the latest.
+  // The loop ends with the shorter text at the latest: past its end, only one of the two characters is undefined.
   while (actual[differenceIndex] === expected[differenceIndex]) differenceIndex++
   const excerptStart = Math.max(0, differenceIndex - 10)
   const [actualExcerpt, expectedExcerpt] = [actual, expected].map((text) =>
     escapeText(text.slice(excerptStart, excerptStart + 30)),
   )
-  return `From character ${excerptStart} on, that of ${id}n is ${actualExcerpt!}…, and must be ${expectedExcerpt!}….`
+  return `${subject}: starting at character ${excerptStart}, ${actualExcerpt!}… instead of ${expectedExcerpt!}….`
 }
 
-/** A text in printable ASCII, with escapes for the rest. */
+/** Quotes a text in printable ASCII, with escapes for all other characters. */
 function escapeText(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** A store under test. Its results may be anything. */
+/** A store under test: its methods are async, and their results are unchecked. */
 export type TestedStore = {
   readonly [Name in StoreMethod]: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
 }
 
 export type ConformanceCheck = (store: TestedStore, seed: number) => Promise<unknown>
 
-/** Gives each call of a store its time. One that takes longer, or throws, fails with an error that names it. */
+/** Wraps a store so that calls time out after `timeoutMs`, and so that the error of a failed call names the call. */
 export function wrapStore(store: Store, timeoutMs: number): TestedStore {
   const methods = store as unknown as Readonly<Record<StoreMethod, ((...args: unknown[]) => unknown) | undefined>>
   const wrappedMethods = (Object.keys(STORE_METHODS) as StoreMethod[]).map((name) => {
@@ -174,12 +180,12 @@ export function wrapStore(store: Store, timeoutMs: number): TestedStore {
 }
 
 export async function awaitCall<T>(call: string, callback: () => MaybePromise<T>, timeoutMs: number): Promise<T> {
-  const timeoutError = new Error(`${call} must settle. It has not within ${timeoutMs} ms.`)
+  const timeoutError = new Error(`${call} timed out after ${timeoutMs} ms.`)
   try {
     return await withDeadline(callback(), timeoutMs, () => timeoutError)
   } catch (cause) {
     if (cause === timeoutError) throw timeoutError
-    throw new Error(`${call} must not fail. It failed with ${String(cause)}`, { cause })
+    throw new Error(`${call} failed: ${String(cause)}`, { cause })
   }
 }
 

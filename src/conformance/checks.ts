@@ -22,21 +22,21 @@ const plantsOfOwner = (owner: string): NewPlant[] => [1n, 11n].map((id) => ({ id
 const plantsWith = (texts: readonly string[]) => texts.map((text, i) => ({ id: BigInt(i), name: text, tag: text }))
 
 export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
-  async 'keeps a plant with its id, name and tag'(store) {
+  async 'returns a created plant with its id, name and tag'(store) {
     await assertStored(store, [{ id: 42n, name: 'Monstera', tag: 'tropical' }])
   },
 
-  async 'lists nothing for an owner who has no plants'(store) {
+  async 'returns an empty page for an owner without plants'(store) {
     await createAll(store, 'owner', plantsOf([1n]))
     await assertList(store, 'another', [])
   },
 
-  async 'keeps an absent tag absent and an empty tag empty'(store) {
+  async 'distinguishes a missing tag from an empty tag'(store) {
     const fern = { id: 1n, name: 'Fern' }
     await assertStored(store, [fern, { ...fern, id: 2n, tag: '' }, { ...fern, id: 3n, tag: undefined }])
   },
 
-  async 'returns false if the id is taken, and keeps the first plant'(store) {
+  async 'create returns false for a duplicate id and leaves the first plant unchanged'(store) {
     const plants = [
       { id: 1n, name: 'first' },
       { id: 2n, name: 'first', tag: 'first' },
@@ -47,13 +47,13 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await assertList(store, 'owner', plants)
   },
 
-  async 'deletes a plant, and only that one'(store) {
+  async 'delete removes only the requested plant'(store) {
     await createAll(store, 'owner', plantsOf([1n, 2n, 3n]))
     await assertDelete(store, 'owner', 2n)
     await assertList(store, 'owner', plantsOf([1n, 3n]))
   },
 
-  async 'returns false if there is nothing to delete'(store) {
+  async 'delete returns false for an unknown id'(store) {
     await assertDelete(store, 'owner', 1n, false)
     await createAll(store, 'owner', plantsOf([1n]))
     await assertDelete(store, 'owner', 2n, false)
@@ -61,30 +61,31 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await assertDelete(store, 'owner', 1n, false)
   },
 
-  async 'takes an id anew once its plant is deleted'(store) {
+  async 'allows reusing the id of a deleted plant'(store) {
     await createAll(store, 'owner', [{ id: 1n, name: 'first', tag: 'first' }])
     await assertDelete(store, 'owner', 1n)
     await assertCreate(store, 'owner', { id: 1n, name: 'second' })
     await assertList(store, 'owner', [{ id: 1n, name: 'second' }])
   },
 
-  async 'keeps owners apart, whatever their names'(store) {
+  async 'separates owners with similar names'(store) {
     for (const owner of EDGE_CASE_OWNERS) await createAll(store, owner, plantsOfOwner(owner))
     for (const owner of EDGE_CASE_OWNERS) await assertList(store, owner, plantsOfOwner(owner))
   },
 
-  async 'deletes no plant of another owner'(store) {
+  async 'never deletes a plant of another owner'(store) {
     for (const owner of EDGE_CASE_OWNERS) await createAll(store, owner, plantsOf([1n, 2n]))
     await assertDelete(store, 'another', 1n, false)
     for (const owner of EDGE_CASE_OWNERS) await assertDelete(store, owner, 1n)
-    // Backwards too: a store may delete the plant of another owner only if that one comes first, and still has it.
+    // In reverse order, because a broken store might delete another owner's plant only if that owner was created first
+    // and still has the plant.
     for (const owner of EDGE_CASE_OWNERS.toReversed()) {
       await assertDelete(store, owner, 2n)
       await assertList(store, owner, [])
     }
   },
 
-  async 'keeps ids exact over the whole of int64'(store) {
+  async 'preserves ids exactly across the int64 range'(store) {
     await createAll(store, 'owner', plantsOf(EDGE_CASE_IDS))
     for (const [index, id] of EDGE_CASE_IDS.entries()) {
       await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS.slice(index)))
@@ -92,13 +93,13 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     }
   },
 
-  async 'lists plants ascending by id, in whatever order they came'(store) {
+  async 'lists plants by ascending id, regardless of the insertion order'(store) {
     const remaining = plantsOf(EDGE_CASE_IDS)
     while (remaining.length > 0) await createAll(store, 'owner', [...remaining.splice(0, 1), ...remaining.splice(-1)])
     await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS))
   },
 
-  async 'lists at most as many plants as the limit says'(store) {
+  async 'lists at most limit plants'(store) {
     const plants = plantsOf(idsBelow(MAX_PAGE + 1))
     await Promise.all(plants.map((plant) => assertCreate(store, 'owner', plant)))
     for (const limit of [1, 2, MAX_PAGE - 1, MAX_PAGE]) {
@@ -106,7 +107,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     }
   },
 
-  async 'ends a page before its limit only once names and tags come to maxBytes'(store) {
+  async 'ends a page before limit only once names and tags amount to maxBytes'(store) {
     const texts = ['fern', '楓'.repeat(20), '\n'.repeat(60), '"'.repeat(60), 'x'.repeat(3000)]
     const plants = texts
       .flatMap((name) => [undefined, ...texts].map((tag) => ({ name, tag })))
@@ -125,7 +126,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await assertList(store, 'owner', plantsOf(EDGE_CASE_IDS.filter((id) => id > 0n)), { limit: 2, after: 0n })
   },
 
-  async 'gives each plant once, page by page, while others come and go'(store) {
+  async 'lists each plant once across pages while plants are created and deleted'(store) {
     const ids = new Set(Array.from({ length: 100 }, (_, i) => BigInt(i * 10)))
     await createAll(store, 'owner', plantsOf([...ids]))
     let after = MIN_INT64
@@ -137,20 +138,20 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
         await assertCreate(store, 'owner', plant, !ids.has(plant.id))
         ids.add(plant.id)
       }
-      // The plant at the cursor goes too: the next page starts after its id all the same.
+      // This also deletes the plant at the cursor. The next page must still start after its id.
       for (const id of [after, after - 10n, after + 10n]) await assertDelete(store, 'owner', id, ids.delete(id))
     }
   },
 
-  'keeps names and tags to the letter': (store) => assertStored(store, plantsWith(EDGE_CASE_TEXTS)),
+  'preserves names and tags exactly': (store) => assertStored(store, plantsWith(EDGE_CASE_TEXTS)),
 
-  'keeps every character of Unicode but U+0000': (store) => assertStored(store, plantsWith(listAllCharacters())),
+  'preserves every Unicode character except U+0000': (store) => assertStored(store, plantsWith(listAllCharacters())),
 
-  'keeps names and tags of 64 KiB': (store) => assertStored(store, plantsWith(LONG_TEXTS)),
+  'preserves names and tags of 64 KiB': (store) => assertStored(store, plantsWith(LONG_TEXTS)),
 
-  'does what a Map does, through 2,000 random operations': compareWithMap,
+  'behaves like a Map in 2,000 random operations': compareWithMap,
 
-  async 'creates an id once, however many ask at the same time'(store) {
+  async 'lets exactly one of 50 concurrent creates with the same id succeed'(store) {
     const plants = Array.from({ length: 50 }, (_, i) => ({ id: 1n, name: `Fern ${i}` }))
     const results = await Promise.all(plants.map((plant) => store.create('owner', plant)))
     assertOneSucceeded('create', results)
@@ -158,14 +159,14 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await assertList(store, 'owner', created)
   },
 
-  async 'deletes a plant once, however many ask at the same time'(store) {
+  async 'lets exactly one of 50 concurrent deletes of a plant succeed'(store) {
     await createAll(store, 'owner', plantsOf([1n, 2n]))
     const results = await Promise.all(Array.from({ length: 50 }, () => store.delete('owner', 1n)))
     assertOneSucceeded('delete', results)
     await assertList(store, 'owner', plantsOf([2n]))
   },
 
-  async 'gives each of many operations at the same time its own result'(store) {
+  async 'returns the right result for each of 300 concurrent creates and deletes'(store) {
     const ids = idsBelow(300)
     const hasPlant = (id: bigint): boolean => id % 3n === 0n
     const isExpected = (id: bigint): boolean => id % 2n === 0n
@@ -179,7 +180,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await assertList(store, 'owner', plantsOf(ids.filter(isExpected)))
   },
 
-  async 'keeps owners apart that ask at the same time'(store) {
+  async 'separates owners in concurrent operations'(store) {
     const owners = Array.from({ length: 50 }, (_, i) => `owner ${i}`)
     await Promise.all(owners.map((owner) => createAll(store, owner, plantsOfOwner(owner))))
     await Promise.all(owners.map((owner) => assertList(store, owner, plantsOfOwner(owner))))
@@ -187,7 +188,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await Promise.all(owners.map((owner, i) => assertList(store, owner, plantsOfOwner(owner).toSpliced(i % 2, 1))))
   },
 
-  async 'gives each of many lists at the same time its own page'(store) {
+  async 'returns the right page for each of 100 concurrent lists'(store) {
     const plants = plantsOf(idsBelow(50))
     await createAll(store, 'owner', plants)
     await Promise.all(
@@ -197,14 +198,14 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     )
   },
 
-  async 'lists what was created and deleted before, while others list too'(store) {
+  async 'lists the result of every completed write while other lists are running'(store) {
     const plants = plantsOf(idsBelow(20))
     const list = () => store.list('owner', { limit: MAX_PAGE, maxBytes: UNLIMITED_BYTES })
     const assertListed = async (write: () => Promise<void>, expected: readonly NewPlant[]): Promise<void> => {
       await Promise.all([list(), write().then(() => assertList(store, 'owner', expected))])
     }
     let isDone = false
-    // A write may take longer than the list that began with it. These lists begin meanwhile.
+    // A write can outlast the list that started together with it, so other lists keep starting until it is done.
     const listContinuously = async (): Promise<void> => {
       while (!isDone) await Promise.all([list(), yieldToEventLoop()])
     }
@@ -219,11 +220,11 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await Promise.all([listContinuously(), createAndDelete().finally(() => (isDone = true))])
   },
 
-  'settles a ping, if it takes one': (store) => store.ping(),
+  'ping succeeds, if the store has it': (store) => store.ping(),
 
-  async 'may be closed twice'(store) {
+  async 'close can be called twice'(store) {
     await createAll(store, 'owner', plantsOf([1n]))
-    // The second time is that at the end of each test.
+    // The second call: every test closes its store at the end.
     await store.close()
   },
 }
@@ -239,7 +240,7 @@ export async function compareWithMap(store: TestedStore, seed: number): Promise<
     try {
       await runOperation(owner, plants, pick(EDGE_CASE_IDS))
     } catch (cause) {
-      throw new Error(`Step ${step} with seed ${seed}: ${(cause as Error).message}`, { cause })
+      throw new Error(`Step ${step} (seed ${seed}): ${(cause as Error).message}`, { cause })
     }
   }
 

@@ -1,5 +1,5 @@
 /**
- * The tests that say whether a store of your own is right.
+ * A test suite that checks whether a custom store fulfills the contract of the `Store` interface.
  * @module plant-store/conformance
  */
 
@@ -11,26 +11,26 @@ import { assertEmpty, awaitCall, wrapStore } from './assertions.ts'
 
 /** The options of {@link storeConformance}. */
 export interface ConformanceOptions {
-  /** Registers a test: the `test` of node:test, Vitest or Jest, the `it` of Mocha. */
+  /** Registers a test. Pass `test` of node:test, Vitest or Jest, or `it` of Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
-  /** Makes a store without plants. Called for each test, which closes the store at its end. */
+  /** Creates an empty store. Called once for each test; the test closes the store when it ends. */
   readonly create: () => MaybePromise<Store>
-  /** Chooses the random operations: the same number, the same operations. @default 1 */
+  /** Seeds the random operations: the same seed repeats the same operations. @default 1 */
   readonly seed?: number | undefined
-  /** How long `create` and each call of the store may take, in milliseconds, as in the service. @default 10_000 */
+  /** Timeout of `create` and of each store call, in milliseconds, as in the service. @default 10_000 */
   readonly storeTimeoutMs?: number | undefined
 }
 
 /**
- * Registers the tests that say whether a store keeps the contract of {@link Store}. A failed test names the call, its
- * result, and the result that it must have.
+ * Registers the tests that check whether a store fulfills the contract of {@link Store}. The error of a failed test
+ * contains the call, what it returned, and what it should have returned.
  *
  * @example
  * import { test } from 'node:test'
  * import { memoryStore } from 'plant-store'
  * import { storeConformance } from 'plant-store/conformance'
  *
- * // In place of this, a store of your own.
+ * // Replace memoryStore() with your own store.
  * storeConformance({ test, create: () => memoryStore() })
  */
 export function storeConformance(options: ConformanceOptions): void {
@@ -39,12 +39,12 @@ export function storeConformance(options: ConformanceOptions): void {
   const storeTimeoutMs = readMember(options, 'storeTimeoutMs') ?? 10_000
   for (const [name, check] of Object.entries(CHECKS)) {
     test(name, async () => {
-      const store = wrapStore(await awaitCall('create of the options', create, storeTimeoutMs), storeTimeoutMs)
+      const store = wrapStore(await awaitCall('The create option', create, storeTimeoutMs), storeTimeoutMs)
       try {
         await assertEmpty(store)
         await check(store, seed)
       } catch (error) {
-        // A store that fails may not close either. What failed first is what matters.
+        // A broken store may fail to close, too. Only the first error is reported.
         await store.close().catch(() => undefined)
         throw error
       }

@@ -1,10 +1,13 @@
 import { HTTP_ERRORS, type ErrorName } from '../http/errors.ts'
 
-// Each type is a `Readonly` of a literal. Compilers write such a type out in the declarations of a host, where the name
-// of a type that the package doesn't export is an error (TS2742, TS2883). It also has an implicit index signature, which
-// the types of OpenAPI tools require, and an interface lacks.
+// The types in this file are object type literals, not interfaces, for two reasons. TypeScript inlines literals when a
+// host emits declarations, whereas a reference to a type that this package doesn't export is an error (TS2742, TS2883).
+// And only literals have an implicit index signature, which the types of OpenAPI tools require.
 
-/** The part of OpenAPI 3.1 that this service uses. The types of OpenAPI tools take no readonly arrays. */
+/**
+ * The subset of OpenAPI 3.1 that this service uses. Arrays are mutable, because the types of OpenAPI tools don't accept
+ * readonly arrays.
+ */
 export type OpenApiDocument<Paths> = Readonly<{
   openapi: '3.1.0'
   info: Readonly<{
@@ -23,7 +26,7 @@ export type OpenApiDocument<Paths> = Readonly<{
     parameters: Readonly<Record<'id' | 'limit' | 'after' | 'include', Parameter>>
     headers: Readonly<Record<string, Header>>
   }>
-  /** There are none, but the types of express-openapi-validator require this member. */
+  /** Always empty; the types of express-openapi-validator require this member. */
   webhooks: Readonly<Record<string, never>>
 }>
 
@@ -70,7 +73,8 @@ export type Parameter = Readonly<{
 
 export type Header = Readonly<Pick<Parameter, 'description' | 'required' | 'schema' | 'example'>>
 
-// The types of the tools allow `items` in arrays only. No schema nests deeper, as no recursive type can be written out.
+// Objects, arrays and values have separate schema types, because the types of OpenAPI tools allow `items` in arrays
+// only. None of them is recursive: TypeScript can't inline a recursive type in declarations.
 
 export type ObjectSchema = Readonly<{
   type: 'object'
@@ -101,10 +105,13 @@ export function jsonContent(schema: MediaType['schema'], example: unknown): { re
   return { content: { 'application/json': { schema, example } } }
 }
 
-/** The header that every response has except documents and those to OPTIONS. */
+/** The `Cache-Control` header of every response except the description itself and responses to OPTIONS. */
 export const NO_STORE: Readonly<Record<string, Reference>> = { 'Cache-Control': ref('headers/Cache-Control') }
 
-/** Any request may get these. OpenAPI has no place for other paths and methods, so each operation lists them too. */
+/**
+ * Errors that any request can get. OpenAPI can't describe the responses to other paths and methods, so each operation
+ * lists 404 and 405, too.
+ */
 const COMMON_ERRORS: readonly ErrorName[] = [
   'pathNotFound',
   'methodNotAllowed',
@@ -139,13 +146,13 @@ function errorResponse(names: readonly ErrorName[]): Response {
   }
 }
 
-/** Adds to a GET its HEAD, which gets the same responses without their bodies. */
+/** Returns a GET operation together with its HEAD operation, which has the same responses without their bodies. */
 export function getAndHead(get: OperationObject): { readonly get: OperationObject; readonly head: OperationObject } {
   const responses = Object.fromEntries(
     Object.entries(get.responses).map(([status, { description, headers = {} }]) => [status, { description, headers }]),
   )
   const operationId = `${get.operationId}Head`
-  return { get, head: { ...get, operationId, summary: `${get.summary}, without the body`, responses } }
+  return { get, head: { ...get, operationId, summary: `${get.summary}, headers only`, responses } }
 }
 
 export function optionsOperation(
@@ -154,10 +161,10 @@ export function optionsOperation(
 ): OperationObject {
   return {
     ...about,
-    summary: 'Ask for the methods of the resource',
+    summary: 'Get the allowed methods',
     security: [],
     responses: {
-      204: { description: '`Allow` lists the methods.', headers: { Allow: ref('headers/Allow') } },
+      204: { description: 'The `Allow` header lists the methods.', headers: { Allow: ref('headers/Allow') } },
       ...errorResponses(...names),
     },
   }

@@ -2,54 +2,64 @@ import { VERSION } from '../version.ts'
 import { header, type OpenApiDocument, type Parameter, type ValueSchema } from './description.ts'
 import { PLANT_PATHS, type PlantPaths } from './plant-paths.ts'
 
-/** No pattern says "well-formed". Some generators of clients write into their source what `\u0000` means. */
+/**
+ * Any text without U+0000. Patterns can't require well-formed Unicode. The escape is `\x00`, because some client
+ * generators replace `\u0000` by a NUL byte in the code that they generate.
+ */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 
 const INT64 = { type: 'integer', format: 'int64' } as const
 const ID: ValueSchema = {
   ...INT64,
-  description: 'Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.',
+  description:
+    'The identification number of the plant, unique among the plants of its owner. Parse it as a 64-bit integer: ' +
+    'doubles are exact only up to 2^53.',
 }
 const LIMIT: ValueSchema = { type: 'integer', format: 'int32', minimum: 0 }
 const INCLUDE: ValueSchema = { type: 'string', enum: ['id'] }
 const NAME: ValueSchema = { ...TEXT, description: 'The name of the plant.' }
-const TAG: ValueSchema = { ...TEXT, description: 'The type of the plant.' }
+const TAG: ValueSchema = { ...TEXT, description: 'A tag that specifies the type of the plant.' }
 
 /** The type of {@link openapi}. */
 export type PlantStoreDescription = OpenApiDocument<PlantPaths>
 
 /**
- * The interface description, an OpenAPI 3.1 document. It names no server: its paths begin wherever the service is
- * mounted. It is shared and read-only; to change something, copy it: `{ ...openapi, servers: [{ url: '/api/v1' }] }`.
+ * The interface description of the service, as an OpenAPI 3.1 document. It has no `servers`, because the service can be
+ * mounted under any path. The object is shared and read-only; make a copy to change something.
+ *
+ * @example
+ * const description = { ...openapi, servers: [{ url: '/api/v1' }] }
  */
 export const openapi: PlantStoreDescription = {
   openapi: '3.1.0',
   info: {
     title: 'Plant Store',
     version: VERSION,
-    summary: 'Keeps the plants of each owner.',
+    summary: 'Create, list and delete plants.',
     description:
-      'A bearer token stands for an owner. Each owner has plants of its own and sees no others, so two owners may use ' +
-      'the same id. The body of an error has its code in `error`; the first three digits of the code are the status.',
+      'Every bearer token identifies an owner. Owners can access only their own plants, so two owners can use the same ' +
+      'id. Error responses have an error code in `error`; its first three digits are the HTTP status.',
     license: { name: 'MIT', identifier: 'MIT' },
   },
-  tags: [{ name: 'plants', description: 'The plants of the owner that the token stands for.' }],
+  tags: [{ name: 'plants', description: 'The plants of the owner that the token identifies.' }],
   security: [{ bearerToken: [] }],
   paths: PLANT_PATHS,
   components: {
-    securitySchemes: { bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` of RFC 6750.' } },
+    securitySchemes: {
+      bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` (RFC 6750 section 2.1).' },
+    },
     schemas: {
       Plant: { type: 'object', required: ['name'], properties: { name: NAME, tag: TAG }, additionalProperties: false },
       ListedPlant: {
         type: 'object',
-        description: 'A plant of a list. It has its id if `include=id` asked for it.',
+        description: 'A plant in a list. Has an `id` only if the request includes `include=id`.',
         required: ['name'],
         properties: { id: ID, name: NAME, tag: TAG },
         additionalProperties: false,
       },
       NewPlant: {
         type: 'object',
-        description: 'The service ignores all other members.',
+        description: 'Unknown members are ignored.',
         required: ['id', 'name'],
         properties: { id: ID, name: NAME, tag: TAG },
       },
@@ -57,26 +67,34 @@ export const openapi: PlantStoreDescription = {
         type: 'object',
         required: ['error', 'message'],
         properties: {
-          error: { type: 'integer', format: 'int32', description: 'Tells programs what went wrong.' },
-          message: { type: 'string', description: 'Tells people what went wrong.' },
+          error: { type: 'integer', format: 'int32', description: 'The error code, for programs.' },
+          message: { type: 'string', description: 'What went wrong, for humans. The wording can change.' },
         },
         additionalProperties: false,
       },
     },
     parameters: {
-      id: parameter('path', 'id', 'The id of the plant, in decimal.', 42, INT64),
-      limit: parameter('query', 'limit', 'List at most this many plants. Without it, list all.', 10, LIMIT),
-      after: parameter('query', 'after', 'List only plants whose id is greater.', 42, INT64),
-      include: parameter('query', 'include', 'Give each plant of the list its id.', 'id', INCLUDE),
+      id: parameter('path', 'id', 'The id of the plant, as a decimal integer.', 42, INT64),
+      limit: parameter('query', 'limit', 'The maximum number of plants to return; by default, all.', 10, LIMIT),
+      after: parameter('query', 'after', 'Return only plants whose id is greater than this id.', 42, INT64),
+      include: parameter('query', 'include', 'Set it to `id` to add the id to each plant.', 'id', INCLUDE),
     },
     headers: {
-      Link: header('Leads to the rest of the list (RFC 8288).', '<plants?limit=10&after=42>; rel="next"'),
-      'Cache-Control': header('Forbids caches to store the response (RFC 9111 section 5.2.2.5).', 'no-store', true),
-      Allow: header('The methods that the resource has.', 'GET, HEAD, POST, OPTIONS', true),
-      'WWW-Authenticate': header('How to send a token (RFC 6750 section 3).', 'Bearer realm="plant-store"', true),
-      'Retry-After': header('After how many seconds to try again.', '1', true),
-      Accept: header('The media type that the service understands.', 'application/json'),
-      'Accept-Encoding': header('The content coding that the service understands.', 'identity'),
+      Link: header('Points to the next page, if there is one (RFC 8288).', '<plants?limit=10&after=42>; rel="next"'),
+      'Cache-Control': header(
+        'Prevents caches from storing the response (RFC 9111 section 5.2.2.5).',
+        'no-store',
+        true,
+      ),
+      Allow: header('The methods that the resource supports.', 'GET, HEAD, POST, OPTIONS', true),
+      'WWW-Authenticate': header(
+        'The authentication scheme, and why a token was rejected (RFC 6750 section 3).',
+        'Bearer realm="plant-store"',
+        true,
+      ),
+      'Retry-After': header('The number of seconds to wait before retrying.', '1', true),
+      Accept: header('The media type that the service accepts.', 'application/json'),
+      'Accept-Encoding': header('The content coding that the service accepts.', 'identity'),
     },
   },
   webhooks: {},

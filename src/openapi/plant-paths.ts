@@ -22,7 +22,7 @@ const BODY_ERRORS: readonly ErrorName[] = [
 ]
 const STORE_ERRORS: readonly ErrorName[] = ['internalError', 'storeUnavailable', 'outcomeUnknown']
 const TAGS = ['plants']
-// Operations have it, because Swagger UI leaves the parameters of a path out if a deep link opens an operation.
+// Repeated in each operation, because Swagger UI ignores the parameters of a path when a deep link opens an operation.
 const ID = [ref('parameters/id')]
 const EXAMPLE_PLANT = { name: 'Monstera deliciosa', tag: 'tropical' }
 
@@ -33,8 +33,8 @@ export const PLANT_PATHS: PlantPaths = {
       operationId: 'listPlants',
       summary: 'List plants',
       description:
-        'Lists plants in ascending order of their ids. If `limit`, or a limit of the service, cuts the list ' +
-        'short, `Link` leads to the next one. A client that follows the links gets each plant once.',
+        'Returns plants in ascending order of their ids. If `limit`, or a limit that the service imposes, cuts the ' +
+        'list short, the `Link` header points to the next page. A client that follows the links gets each plant once.',
       parameters: [ref('parameters/limit'), ref('parameters/after'), ref('parameters/include')],
       responses: {
         200: {
@@ -48,15 +48,15 @@ export const PLANT_PATHS: PlantPaths = {
     post: {
       tags: TAGS,
       operationId: 'createPlant',
-      summary: 'Create plant',
+      summary: 'Create a plant',
       requestBody: {
         required: true,
-        description: 'A plant.',
+        description: 'The plant to create.',
         ...jsonContent(ref('schemas/NewPlant'), { id: 1, ...EXAMPLE_PLANT }),
       },
       responses: {
         200: {
-          description: 'The plant, without its id.',
+          description: 'The created plant, without its id.',
           headers: NO_STORE,
           ...jsonContent(ref('schemas/Plant'), EXAMPLE_PLANT),
         },
@@ -69,14 +69,14 @@ export const PLANT_PATHS: PlantPaths = {
     delete: {
       tags: TAGS,
       operationId: 'deletePlant',
-      summary: 'Delete plant',
+      summary: 'Delete a plant',
       parameters: ID,
       responses: {
-        204: { description: 'The plant is deleted.', headers: NO_STORE },
+        204: { description: 'The plant was deleted.', headers: NO_STORE },
         ...errorResponses('invalidId', 'plantNotFound', ...WRITE_ERRORS, ...STORE_ERRORS),
       },
     },
-    // A path with a malformed escape needs a token.
+    // OPTIONS doesn't require a token, except on a path with a malformed percent-escape.
     options: optionsOperation({ tags: TAGS, operationId: 'getPlantOptions', parameters: ID }, ...TOKEN_ERRORS),
   },
 }

@@ -12,41 +12,43 @@ const WITH_LENGTH = `${JSON_HEAD}Content-Length: 5\r\n\r\n[1,2]`
 const CHUNKED = `${JSON_HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\n[1\r\n3;ext=1\r\n,2]\r\n0\r\nExpires: 0\r\n\r\n`
 const NO_CONTENT = 'HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n'
 
-suite('the reader of answers', () => {
+suite('ResponseReader', () => {
   for (const [name, text, expected] of [
-    ['a length', WITH_LENGTH, { status: 200, body: Buffer.from('[1,2]') }],
-    ['chunks', CHUNKED, { status: 200, body: Buffer.from('[1,2]') }],
-    ['any body', WITH_LENGTH, { status: 200 }],
-    ['no body', NO_CONTENT, { status: 204, body: Buffer.from('') }],
+    ['responses with Content-Length', WITH_LENGTH, { status: 200, body: Buffer.from('[1,2]') }],
+    ['chunked responses', CHUNKED, { status: 200, body: Buffer.from('[1,2]') }],
+    ['responses whose body is not compared', WITH_LENGTH, { status: 200 }],
+    ['responses without a body', NO_CONTENT, { status: 204, body: Buffer.from('') }],
   ] as const) {
-    test(`reads answers with ${name}, in pieces of any size`, () => {
+    test(`counts ${name} that arrive in pieces of any size`, () => {
       const bytes = Buffer.from(text.repeat(3))
       for (let size = 1; size <= bytes.length; size++) {
         const reader = new ResponseReader(expected)
-        let answers = 0
-        for (let at = 0; at < bytes.length; at += size) answers += reader.read(bytes.subarray(at, at + size))
-        assert.equal(answers, 3, `in pieces of ${size}`)
+        let count = 0
+        for (let start = 0; start < bytes.length; start += size) {
+          count += reader.read(bytes.subarray(start, start + size))
+        }
+        assert.equal(count, 3, `in pieces of ${size} bytes`)
       }
     })
   }
 
   for (const [name, text, message] of [
     ['another status', 'HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops', /^status 500 instead of 200: oops$/],
-    ['another body', WITH_LENGTH.replace('[1,2]', '[1,3]'), /^another body than expected, from byte 0 on: \[1,3\]$/],
-    ['a shorter body', WITH_LENGTH.replace('5\r\n\r\n[1,2]', '4\r\n\r\n[1,2'), /^4 bytes instead of 5$/],
-    ['a chunk too few', CHUNKED.replace('3;ext=1\r\n,2]\r\n', ''), /^2 bytes instead of 5$/],
-    ['another type', WITH_LENGTH.replace('application/json', 'text/html'), /^Content-Type "text\/html"/],
-    ['no length', `${JSON_HEAD}\r\n`, /^a head that says no status or no length/],
-    ['a chunk of no size', CHUNKED.replace('2\r\n', 'x\r\n'), /^"x" where the size of a chunk is due$/],
+    ['another body', WITH_LENGTH.replace('[1,2]', '[1,3]'), /^unexpected body, starting at byte 0: \[1,3\]$/],
+    ['a shorter body', WITH_LENGTH.replace('5\r\n\r\n[1,2]', '4\r\n\r\n[1,2'), /^body of 4 bytes instead of 5$/],
+    ['a missing chunk', CHUNKED.replace('3;ext=1\r\n,2]\r\n', ''), /^body of 2 bytes instead of 5$/],
+    ['another Content-Type', WITH_LENGTH.replace('application/json', 'text/html'), /^Content-Type "text\/html"/],
+    ['a missing Content-Length', `${JSON_HEAD}\r\n`, /^head without a status or a length/],
+    ['an invalid chunk size', CHUNKED.replace('2\r\n', 'x\r\n'), /^invalid chunk size "x"$/],
   ] as const) {
-    test(`refuses ${name}`, () => {
+    test(`throws for ${name}`, () => {
       const reader = new ResponseReader({ status: 200, body: Buffer.from('[1,2]') })
       assert.throws(() => reader.read(Buffer.from(text)), { name: 'UnexpectedResponseError', message })
     })
   }
 })
 
-suite('the client', () => {
+suite('Client', () => {
   async function send(t: TestContext, listener: RequestListener, load: Partial<Load>) {
     const client = await Client.connect(getPort(await serve(t, listener)), 3)
     t.after(() => client.close())
@@ -55,7 +57,7 @@ suite('the client', () => {
   }
 
   for (const pipelining of [1, 4]) {
-    test(`sends each request once and waits for every answer, ${pipelining} at a time`, async (t) => {
+    test(`sends each request once and waits for all responses, pipelining ${pipelining}`, async (t) => {
       const seen = new Set<string>()
       const listener: RequestListener = (req, res) => {
         seen.add(req.url!)
@@ -67,25 +69,25 @@ suite('the client', () => {
     })
   }
 
-  test('ends when the time is up', async (t) => {
+  test('stops after the given time', async (t) => {
     const { responseCount, seconds } = await send(t, (_, res) => res.writeHead(204).end(), { seconds: 0.05 })
     assert.ok(responseCount > 0)
     assert.ok(seconds >= 0.05)
   })
 
-  test('fails at the first wrong answer', async (t) => {
+  test('rejects on the first wrong response', async (t) => {
     const listener: RequestListener = (req, res) => res.writeHead(req.url === '/50' ? 404 : 204).end()
     await assert.rejects(send(t, listener, { requests: 100 }), { name: 'UnexpectedResponseError' })
   })
 
-  test('fails if the server closes a connection', async (t) => {
+  test('rejects if the server closes a connection', async (t) => {
     const listener: RequestListener = (req) => req.socket.destroy()
     await assert.rejects(send(t, listener, { requests: 1 }), { message: 'the server closed a connection' })
   })
 })
 
-suite('the statistics', () => {
-  test('take percentiles by the nearest rank, of more samples than there was room for', () => {
+suite('statistics', () => {
+  test('percentile uses the nearest rank, also after Samples has grown', () => {
     const samples = new Samples()
     for (let value = 3000; value > 0; value--) samples.add(value)
     assert.equal(samples.count, 3000)
@@ -94,17 +96,17 @@ suite('the statistics', () => {
     assert.equal(percentile(new Samples().sorted(), 50), NaN)
   })
 
-  test('take the middle value as the median, or the mean of two', () => {
+  test('median returns the middle value or the mean of the two middle values', () => {
     assert.deepEqual([[10, 1, 9], [10, 1, 9, 2], []].map(median), [9, 5.5, NaN])
   })
 
-  test('say where a median lies: nearer to it the more values there are', () => {
+  test('medianInterval gets narrower with more values', () => {
     assert.deepEqual(medianInterval([]), [NaN, NaN])
     const [few, many] = [5, 40].map((length) => medianInterval(Array.from({ length }, (_, n) => n % 5)))
     assert.ok(few![0] < many![0] && many![0] <= 2 && 2 <= many![1] && many![1] < few![1])
   })
 
-  test('have ratios to the first, and of this service to the others, each within its round', () => {
+  test('computeRatios compares each row with the first and plant-store with the others, round by round', () => {
     const rounds = { floor: [1, 2], native: [2, 4], 'plant-store': [1, 2] }
     const rows = Object.entries(rounds).map(([contestant, cpus]) => {
       return { contestant, rounds: cpus.map((cpu) => ({ cpu })) }

@@ -4,7 +4,7 @@ import type { NewPlant } from '../../src/plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../src/plants/store.ts'
 import { overrideStore } from '../support/database/override-store.ts'
 
-/** The simplest store that keeps the contract, for others to break. */
+/** The simplest store that fulfills the contract. Broken stores are variants of it. */
 export class ReferenceStore implements Store {
   readonly plants = new Map<string, NewPlant & { owner: string }>()
 
@@ -32,7 +32,7 @@ export class ReferenceStore implements Store {
   }
 }
 
-/** What a store does in another way than the simplest one, which it is given. */
+/** Returns the methods of a store that differ from those of the given reference store. */
 export type StoreChange = (store: ReferenceStore) => Partial<Store>
 
 export function createBrokenStore(change: StoreChange): Store {
@@ -40,17 +40,17 @@ export function createBrokenStore(change: StoreChange): Store {
   return overrideStore(store, change(store))
 }
 
-/** One that changes what it keeps of a plant. */
+/** Changes plants before they are stored. */
 function changeStoredPlant(change: (plant: NewPlant) => NewPlant): StoreChange {
   return (store) => ({ create: (owner, plant) => store.create(owner, change(plant)) })
 }
 
-/** One that changes what it keeps of a plant's name. */
+/** Changes names before they are stored. */
 function changeStoredName(change: (name: string) => string): StoreChange {
   return changeStoredPlant((plant) => ({ ...plant, name: change(plant.name) }))
 }
 
-/** Changes the page that is returned for a request. */
+/** Changes the page that `list` returns. */
 function changePage(
   change: (page: Page, list: (request: PageRequest) => Page, request: PageRequest) => unknown,
 ): StoreChange {
@@ -62,12 +62,12 @@ function changePage(
   })
 }
 
-/** Changes the plants that are listed. */
+/** Changes the plants of the page that `list` returns. */
 function changeListedPlants(change: (plants: Page['plants']) => unknown): StoreChange {
   return changePage(({ plants, hasMore }) => ({ plants: change(plants), hasMore }))
 }
 
-/** One that ends a page as soon as it may, by the bytes that it counts of a plant. */
+/** Ends a page as soon as the sizes of its plants, according to `bytesOf`, amount to `maxBytes`. */
 export function limitPageBytes(bytesOf: (plant: NewPlant) => number): StoreChange {
   return changePage(({ plants, hasMore }, _, { maxBytes }) => {
     let bytes = 0
@@ -76,7 +76,7 @@ export function limitPageBytes(bytesOf: (plant: NewPlant) => number): StoreChang
   })
 }
 
-/** One whose lists share one read if their keys are the same, and it is under way. */
+/** Lets concurrent lists with the same key share one read. */
 function shareReads(keyOf: (owner: string, page: PageRequest) => string): StoreChange {
   return (store) => {
     const pendingReads = new Map<string, Promise<Page>>()
@@ -92,32 +92,36 @@ function shareReads(keyOf: (owner: string, page: PageRequest) => string): StoreC
   }
 }
 
-const RETURN_EVERY_PLANT = 'must return every plant of the owner that is asked for.'
-const RETURN_EXACT_NAMES = 'must return names to the letter.'
-const RETURN_TRUE = 'must return true: this owner has no plant with this id, whatever others have.'
-const RETURN_FALSE = 'must return false: this owner has no plant with this id, whatever others have.'
+const MISSING_PLANT = "didn't return plant"
+const WRONG_NAME = 'returned a wrong name for plant'
+const UNKNOWN_ID = "this owner doesn't have a plant with this id, and plants of other owners don't count."
+const FALSE_FOR_UNKNOWN_ID = `returned false instead of true: ${UNKNOWN_ID}`
+const TRUE_FOR_UNKNOWN_ID = `returned true instead of false: ${UNKNOWN_ID}`
 
-type Row = readonly [says: string, change: StoreChange]
+type Row = readonly [expectedMessage: string, change: StoreChange]
 
 function createRow(...row: Row): Row {
   return row
 }
 
-/** For each test of the suite how it says that a store fails, and what is wrong with that store. */
+/** For each test of the suite, a store that fails it, and a part of the expected error message. */
 export const BROKEN_STORES: Readonly<Record<string, Row>> = {
-  'keeps a plant with its id, name and tag': createRow(
-    'must return plants whose id is a bigint.',
+  'returns a created plant with its id, name and tag': createRow(
+    "returned a plant whose id isn't a bigint: ",
     changeListedPlants((plants) => plants.map((plant) => ({ ...plant, id: Number(plant.id) }))),
   ),
-  'lists nothing for an owner who has no plants': createRow('must return only plants that the owner has.', (store) => ({
-    list: (_, { limit }) => ({ plants: [...store.plants.values()].slice(0, limit), hasMore: false }),
-  })),
-  'keeps an absent tag absent and an empty tag empty': createRow(
-    'must return no tag, or undefined, if the plant has none.',
+  'returns an empty page for an owner without plants': createRow(
+    "returned a plant that the owner doesn't have: ",
+    (store) => ({
+      list: (_, { limit }) => ({ plants: [...store.plants.values()].slice(0, limit), hasMore: false }),
+    }),
+  ),
+  'distinguishes a missing tag from an empty tag': createRow(
+    'returned null as the tag of plant 1n, which has no tag. Omit the tag or return undefined.',
     changeListedPlants((plants) => plants.map((plant) => ({ ...plant, tag: plant.tag ?? null }))),
   ),
-  'returns false if the id is taken, and keeps the first plant': createRow(
-    `${RETURN_EXACT_NAMES} From character 0 on, that of 1n is "second"…, and must be "first"….`,
+  'create returns false for a duplicate id and leaves the first plant unchanged': createRow(
+    `${WRONG_NAME} 1n: starting at character 0, "second"… instead of "first"….`,
     (store) => ({
       create(owner, plant) {
         const isNew = store.create(owner, plant)
@@ -126,74 +130,73 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
       },
     }),
   ),
-  'deletes a plant, and only that one': createRow(RETURN_EVERY_PLANT, (store) => ({
+  'delete removes only the requested plant': createRow(MISSING_PLANT, (store) => ({
     delete: (owner, id) => store.has(owner, id) && (store.plants.clear(), true),
   })),
-  'returns false if there is nothing to delete': createRow(RETURN_FALSE, (store) => ({
+  'delete returns false for an unknown id': createRow(TRUE_FOR_UNKNOWN_ID, (store) => ({
     delete: (owner, id) => store.delete(owner, id) || true,
   })),
-  'takes an id anew once its plant is deleted': createRow(RETURN_TRUE, (store) => {
+  'allows reusing the id of a deleted plant': createRow(FALSE_FOR_UNKNOWN_ID, (store) => {
     const used = new Set<bigint>()
     return { create: (owner, plant) => !used.has(plant.id) && (used.add(plant.id), store.create(owner, plant)) }
   }),
-  'keeps owners apart, whatever their names': createRow(
-    // As docs/stores.md shows.
-    `create('A', { id: 1n, name: 'A' }) ${RETURN_TRUE} It returned false.`,
+  'separates owners with similar names': createRow(
+    `create('A', { id: 1n, name: 'A' }) ${FALSE_FOR_UNKNOWN_ID}`,
     (store) => Object.assign(store, { getKey: (owner: string, id: bigint) => `${owner.toLowerCase()} ${id}` }),
   ),
-  'deletes no plant of another owner': createRow(RETURN_FALSE, (store) => ({
+  'never deletes a plant of another owner': createRow(TRUE_FOR_UNKNOWN_ID, (store) => ({
     delete(_, id) {
       const kept = [...store.plants].find(([, plant]) => plant.id === id)
       return kept !== undefined && store.plants.delete(kept[0])
     },
   })),
-  'keeps ids exact over the whole of int64': createRow(
-    RETURN_TRUE,
+  'preserves ids exactly across the int64 range': createRow(
+    FALSE_FOR_UNKNOWN_ID,
     changeStoredPlant((plant) => ({ ...plant, id: BigInt(Number(plant.id)) })),
   ),
-  'lists plants ascending by id, in whatever order they came': createRow(
-    'must return plants ascending by id, each once.',
+  'lists plants by ascending id, regardless of the insertion order': createRow(
+    'Plants must be sorted by ascending id, without duplicates.',
     changeListedPlants((plants) => plants.toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1))),
   ),
-  'lists at most as many plants as the limit says': createRow(
-    'must return at most limit plants: 1. It returned 2.',
+  'lists at most limit plants': createRow(
+    'returned 2 plants, although limit is 1.',
     changePage((_, list, request) => list({ ...request, limit: request.limit + 1 })),
   ),
-  'ends a page before its limit only once names and tags come to maxBytes': createRow(
-    'must go on to limit plants or to maxBytes bytes of names and tags, and to one plant at least.',
+  'ends a page before limit only once names and tags amount to maxBytes': createRow(
+    'ended the page too early: it returned 1 of 30 plants, with 4 bytes of names and tags.',
     limitPageBytes(({ name, tag = '' }) => 8 + Buffer.byteLength(name + tag)),
   ),
   'lists only ids greater than after': createRow(
-    'must return only ids greater than after.',
+    "whose id isn't greater than after.",
     changePage((_, list, request) => list({ ...request, after: request.after === 0n ? undefined : request.after })),
   ),
-  'gives each plant once, page by page, while others come and go': createRow(RETURN_EVERY_PLANT, (store) => ({
+  'lists each plant once across pages while plants are created and deleted': createRow(MISSING_PLANT, (store) => ({
     list(owner, page) {
       const { after = -1n } = page
       return after < 0n || store.has(owner, after) ? store.list(owner, page) : { plants: [], hasMore: false }
     },
   })),
-  'keeps names and tags to the letter': createRow(
-    RETURN_EXACT_NAMES,
+  'preserves names and tags exactly': createRow(
+    WRONG_NAME,
     changeStoredName((name) => name.trim()),
   ),
-  'keeps every character of Unicode but U+0000': createRow(
-    RETURN_EXACT_NAMES,
+  'preserves every Unicode character except U+0000': createRow(
+    WRONG_NAME,
     changeStoredName((name) => name.replace(/[^\0-\uffff]/gu, '\ufffd')),
   ),
-  'keeps names and tags of 64 KiB': createRow(
-    RETURN_EXACT_NAMES,
+  'preserves names and tags of 64 KiB': createRow(
+    WRONG_NAME,
     changeStoredName((name) => name.slice(0, 65_535)),
   ),
-  'does what a Map does, through 2,000 random operations': createRow(
-    `Step 1445 with seed 1: list('ab', { limit: 10, maxBytes: 1073741824, after: -2147483649n }) ${RETURN_EVERY_PLANT} -2147483648n is missing.`,
+  'behaves like a Map in 2,000 random operations': createRow(
+    `Step 1445 (seed 1): list('ab', { limit: 10, maxBytes: 1073741824, after: -2147483649n }) ${MISSING_PLANT} -2147483648n, which the owner has.`,
     (store) => {
       let lists = 0
       return { list: (owner, page) => (++lists > 500 && store.plants.clear(), store.list(owner, page)) }
     },
   ),
-  'creates an id once, however many ask at the same time': createRow(
-    'Of 50 calls of create for one id at the same time, one must return true and the others false. 50 returned true.',
+  'lets exactly one of 50 concurrent creates with the same id succeed': createRow(
+    '50 of 50 concurrent create calls with the same id returned true. Exactly one must return true, and the others false.',
     (store) => ({
       async create(owner, plant) {
         if (store.has(owner, plant.id)) return false
@@ -203,8 +206,8 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
       },
     }),
   ),
-  'deletes a plant once, however many ask at the same time': createRow(
-    'Of 50 calls of delete for one id at the same time, one must return true and the others false. 50 returned true.',
+  'lets exactly one of 50 concurrent deletes of a plant succeed': createRow(
+    '50 of 50 concurrent delete calls with the same id returned true. Exactly one must return true, and the others false.',
     (store) => ({
       async delete(owner, id) {
         if (!store.has(owner, id)) return false
@@ -214,20 +217,23 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
       },
     }),
   ),
-  'gives each of many operations at the same time its own result': createRow(RETURN_TRUE, (store) => {
-    let last = false
-    async function together(answer: boolean): Promise<boolean> {
-      last = answer
-      await nextTick()
-      return last
-    }
-    return {
-      create: (owner, plant) => together(store.create(owner, plant)),
-      delete: (owner, id) => together(store.delete(owner, id)),
-    }
-  }),
-  'keeps owners apart that ask at the same time': createRow(
-    'must return true: this owner has a plant with this id.',
+  'returns the right result for each of 300 concurrent creates and deletes': createRow(
+    FALSE_FOR_UNKNOWN_ID,
+    (store) => {
+      let last = false
+      async function returnLast(result: boolean): Promise<boolean> {
+        last = result
+        await nextTick()
+        return last
+      }
+      return {
+        create: (owner, plant) => returnLast(store.create(owner, plant)),
+        delete: (owner, id) => returnLast(store.delete(owner, id)),
+      }
+    },
+  ),
+  'separates owners in concurrent operations': createRow(
+    'returned false instead of true: this owner has a plant with this id.',
     (store) => {
       let waiting: string | undefined
       return {
@@ -240,22 +246,19 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
       }
     },
   ),
-  'gives each of many lists at the same time its own page': createRow(
-    RETURN_EVERY_PLANT,
+  'returns the right page for each of 100 concurrent lists': createRow(
+    MISSING_PLANT,
     shareReads((owner, { after }) => `${owner} ${after}`),
   ),
-  'lists what was created and deleted before, while others list too': createRow(
-    `${RETURN_EVERY_PLANT} 0n is missing.`,
+  'lists the result of every completed write while other lists are running': createRow(
+    `${MISSING_PLANT} 0n, which the owner has.`,
     shareReads((owner, { limit, after }) => `${owner} ${limit} ${after}`),
   ),
-  'settles a ping, if it takes one': createRow('ping() must not fail. It failed with Error: Out of reach', () => ({
+  'ping succeeds, if the store has it': createRow('ping() failed: Error: Out of reach', () => ({
     ping: () => Promise.reject(new Error('Out of reach')),
   })),
-  'may be closed twice': createRow(
-    'close() must not fail. It failed with AssertionError [ERR_ASSERTION]: Closed already',
-    () => {
-      let closes = 0
-      return { close: () => assert.equal(++closes, 1, 'Closed already') }
-    },
-  ),
+  'close can be called twice': createRow('close() failed: AssertionError [ERR_ASSERTION]: Closed already', () => {
+    let closes = 0
+    return { close: () => assert.equal(++closes, 1, 'Closed already') }
+  }),
 }

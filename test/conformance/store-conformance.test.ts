@@ -10,7 +10,7 @@ import { MAX_PAGE, type Page, type StoreMethod } from '../../src/plants/store.ts
 import { isValidText } from '../../src/plants/text.ts'
 import { BROKEN_STORES, createBrokenStore, limitPageBytes, ReferenceStore, type StoreChange } from './broken-stores.ts'
 
-/** The suite's tests on a store, which may differ from the simplest one, by their names. */
+/** Returns the tests of the suite by name. They test a variant of the reference store. */
 function createSuite(
   change: StoreChange = () => ({}),
   options?: Partial<ConformanceOptions>,
@@ -20,17 +20,17 @@ function createSuite(
   return suite
 }
 
-const RANDOM_OPERATIONS = 'does what a Map does, through 2,000 random operations'
+const RANDOM_OPERATIONS = 'behaves like a Map in 2,000 random operations'
 
-// It is made asynchronously, and has neither ping nor close.
+// The reference store is created asynchronously, and has neither ping nor close.
 storeConformance({ test, create: () => Promise.resolve(new ReferenceStore()) })
 
-test('takes a store that ends a page with the plant with which it comes to maxBytes', async () => {
+test('accepts a store that ends a page with the plant that reaches maxBytes', async () => {
   const checks = createSuite(limitPageBytes(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
   for (const check of checks.values()) await check()
 })
 
-test('takes a store that lists at once, and creates some rounds of the event loop later', async () => {
+test('accepts a store that lists synchronously and creates plants two event-loop ticks later', async () => {
   const checks = createSuite((store) => ({
     async create(owner, plant) {
       await nextTick()
@@ -38,10 +38,10 @@ test('takes a store that lists at once, and creates some rounds of the event loo
       return store.create(owner, plant)
     },
   }))
-  await checks.get('lists what was created and deleted before, while others list too')?.()
+  await checks.get('lists the result of every completed write while other lists are running')?.()
 })
 
-test('calls a store only as the service does', async () => {
+test('calls a store only with arguments that the service can pass', async () => {
   const checks = createSuite((store) => ({
     create(owner, { id, name, tag }) {
       assert.ok(isValidText(owner) && owner !== '')
@@ -64,87 +64,93 @@ test('calls a store only as the service does', async () => {
   for (const check of checks.values()) await check()
 })
 
-/** What a test of the suite says of a store. */
+/** Returns the error message of a test of the suite, which must fail. */
 async function getFailureMessage(
   name: string,
   change?: StoreChange,
   options?: Partial<ConformanceOptions>,
 ): Promise<string> {
   const check = createSuite(change, options).get(name)
-  assert.ok(check !== undefined, 'the suite has this test')
+  assert.ok(check !== undefined, 'the suite must have this test')
   const [outcome] = await Promise.allSettled([check()])
   assert.equal(outcome.status, 'rejected')
   return (outcome.reason as Error).message
 }
 
-for (const [name, [says, change]] of Object.entries(BROKEN_STORES)) {
-  test(`says what is wrong with a store that fails: ${name}`, async () => {
-    const complaint = await getFailureMessage(name, change)
-    assert.ok(complaint.includes(says), complaint)
-  })
-}
+suite('describes the failure of a broken store in the test', () => {
+  for (const [name, [expectedMessage, change]] of Object.entries(BROKEN_STORES)) {
+    test(`"${name}"`, async () => {
+      const message = await getFailureMessage(name, change)
+      assert.ok(message.includes(expectedMessage), message)
+    })
+  }
+})
 
-test('fails a store that is made with plants', async () => {
+test('fails if the create option returns a store that contains plants', async () => {
   const store = new ReferenceStore()
   void store.create('owner', { id: 42n, name: 'Fern' })
-  const complaint = await getFailureMessage('may be closed twice', undefined, { create: () => store })
+  const message = await getFailureMessage('close can be called twice', undefined, { create: () => store })
+  const plant = "{ id: 42n, name: 'Fern', owner: 'owner' }"
   assert.equal(
-    complaint,
-    "create of the options must make a store without plants. This one has { id: 42n, name: 'Fern', owner: 'owner' }.",
+    message,
+    `The create option returned a store that already contains ${plant}. It must return an empty store each time.`,
   )
 })
 
-suite('within storeTimeoutMs', { timeout: 300_000 }, () => {
+suite('fails after storeTimeoutMs', { timeout: 300_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {
-    test(`must settle: ${method}`, async () => {
+    test(`if ${method} never settles`, async () => {
       const checks = createSuite(() => ({ [method]: never }), { storeTimeoutMs: 20 })
       const outcomes = await Promise.allSettled([...checks.values()].map((check) => check()))
-      const complaint = new RegExp(`^Error: ${method}\\(.*\\) must settle\\. It has not within 20 ms\\.$`)
-      assert.ok(outcomes.some((outcome) => outcome.status === 'rejected' && complaint.test(String(outcome.reason))))
+      const message = new RegExp(`^Error: ${method}\\(.*\\) timed out after 20 ms\\.$`)
+      assert.ok(outcomes.some((outcome) => outcome.status === 'rejected' && message.test(String(outcome.reason))))
     })
   }
 
-  test('must settle: create of the options', async () => {
-    const complaint = await getFailureMessage('may be closed twice', undefined, { create: never, storeTimeoutMs: 20 })
-    assert.equal(complaint, 'create of the options must settle. It has not within 20 ms.')
+  test('if the create option never settles', async () => {
+    const message = await getFailureMessage('close can be called twice', undefined, {
+      create: never,
+      storeTimeoutMs: 20,
+    })
+    assert.equal(message, 'The create option timed out after 20 ms.')
   })
 })
 
-test('says what a store throws, of which call with its long texts cut, and keeps the error as the cause', async () => {
+test('reports what a store throws with the failed call, abbreviates long texts, and sets the cause', async () => {
   const thrown = new Error('disk full')
   const fail = (): never => {
     throw thrown
   }
-  const check = createSuite(() => ({ create: fail })).get('keeps names and tags of 64 KiB')!
+  const check = createSuite(() => ({ create: fail })).get('preserves names and tags of 64 KiB')!
   const text = `'${'x'.repeat(40)}'... 65496 more characters`
   await assert.rejects(check(), {
-    message: `create('owner', { id: 0n, name: ${text}, tag: ${text} }) must not fail. It failed with Error: disk full`,
+    message: `create('owner', { id: 0n, name: ${text}, tag: ${text} }) failed: Error: disk full`,
     cause: thrown,
   })
 })
 
-test('reports a result of list that has no plants', async () => {
-  const name = 'ends a page before its limit only once names and tags come to maxBytes'
-  const complaint = await getFailureMessage(name, () => ({ list: () => undefined as never }))
-  assert.match(complaint, /^list\(.+\) must return an object with an array, plants\. It returned undefined\.$/)
+test('reports a list result that is not a page', async () => {
+  const name = 'ends a page before limit only once names and tags amount to maxBytes'
+  const message = await getFailureMessage(name, () => ({ list: () => undefined as never }))
+  assert.match(message, /^list\(.+\) returned undefined instead of an object with a plants array\.$/)
 })
 
-suite('reports a wrong hasMore', () => {
-  const name = 'lists at most as many plants as the limit says'
-  const complaint = (hasMore: unknown): Promise<string> =>
+suite('reports hasMore', () => {
+  const name = 'lists at most limit plants'
+  const failureMessage = (hasMore: unknown): Promise<string> =>
     getFailureMessage(name, (store) => ({
       list: (owner, request) => ({ ...store.list(owner, request), hasMore: hasMore as boolean }),
     }))
 
-  test('that is false although more plants follow', async () => {
-    const says = 'must return hasMore: true if the owner has more plants after these. It returned false.'
-    assert.ok((await complaint(false)).endsWith(says))
+  test('if it is false although the owner has more plants', async () => {
+    const expected = 'returned hasMore: false, although the owner has more plants after these.'
+    assert.ok((await failureMessage(false)).endsWith(expected))
   })
 
-  test('that is no boolean', async () => {
-    assert.ok((await complaint(undefined)).endsWith('must return hasMore, true or false. It returned undefined.'))
+  test('if it is undefined', async () => {
+    assert.ok((await failureMessage(undefined)).endsWith('returned undefined as hasMore, which must be true or false.'))
   })
 })
 
@@ -155,11 +161,11 @@ test('accepts a store that always returns hasMore: true', async () => {
   for (const check of checks.values()) await check()
 })
 
-test('has no test that every broken store passes', () => {
+test('is tested with a broken store for each of its tests', () => {
   assert.deepEqual(Object.keys(BROKEN_STORES), [...createSuite().keys()])
 })
 
-test('makes a store for each test and closes it, also if the test fails', async () => {
+test('creates a store for each test and closes it even if the test fails', async () => {
   const open = new Set<number>()
   let made = 0
   const suite = createSuite(() => {
@@ -173,20 +179,20 @@ test('makes a store for each test and closes it, also if the test fails', async 
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
 
-test('repeats its random operations for the same seed, and names the seed if one fails', async () => {
+test('repeats the random operations for the same seed and reports the seed of a failure', async () => {
   const dropTags: StoreChange = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
   const errorOf = async (seed: number): Promise<Error> => {
     const check = createSuite(dropTags, { seed }).get(RANDOM_OPERATIONS)
     return (await check?.().catch((reason: unknown) => reason)) as Error
   }
   const { message, cause } = await errorOf(7)
-  assert.match(message, /^Step \d+ with seed 7: list\(.* must return tags to the letter\. /)
+  assert.match(message, /^Step \d+ \(seed 7\): list\(.* returned a wrong tag for plant /)
   assert.ok(message.endsWith(`: ${(cause as Error).message}`))
   assert.equal((await errorOf(7)).message, message)
-  assert.match((await errorOf(8)).message, /^Step \d+ with seed 8: list\(/)
+  assert.match((await errorOf(8)).message, /^Step \d+ \(seed 8\): list\(/)
 })
 
-test('does 2,000 random operations, of each kind for each of three owners', async () => {
+test('runs 2,000 random operations that include creates, lists and deletes of three owners', async () => {
   const calls: string[] = []
   const checks = createSuite((store) => ({
     create: (owner, plant) => (calls.push(`create ${owner}`), store.create(owner, plant)),
@@ -194,13 +200,13 @@ test('does 2,000 random operations, of each kind for each of three owners', asyn
     delete: (owner, id) => (calls.push(`delete ${owner}`), store.delete(owner, id)),
   }))
   await checks.get(RANDOM_OPERATIONS)?.()
-  // The first list sees whether the store is empty.
+  // The first call checks that the store is empty.
   assert.equal(calls.shift(), 'list owner')
   assert.equal(calls.length, 2000)
   assert.equal(new Set(calls).size, 9)
 })
 
-test('every character stands once in texts of at most 64 KiB', () => {
+test('listAllCharacters returns every character once, in texts of at most 64 KiB', () => {
   const texts = listAllCharacters()
   assert.ok(texts.every((text) => isValidText(text) && Buffer.byteLength(text) <= 65_536))
   const characters = Array.from(texts.join(''), (character) => character.codePointAt(0)!)
@@ -208,37 +214,53 @@ test('every character stands once in texts of at most 64 KiB', () => {
   assert.equal(characters.length, 0x110000 - 1 - 0x800)
 })
 
-test('what is no plant is shown', () => {
+test('reports a plant that is null', () => {
   const page = { plants: [null], hasMore: false }
   const difference = findDifference(page, { plants: [], hasMore: false }, { limit: 1, maxBytes: 1000 })
-  assert.equal(difference, 'must return plants whose id is a bigint. One is null.')
+  assert.equal(difference, "returned a plant whose id isn't a bigint: null.")
 })
 
-suite('two texts are shown', () => {
+suite('reports a wrong name with an excerpt of 30 characters', () => {
   const digits = '0123456789'
   const page = (name: string): Page => ({ plants: [{ id: 1n, name }], hasMore: false })
-  for (const [how, actual, expected, from, is, must] of [
-    ['from their start, if they part soon', 'Farn', 'Fern', 0, 'Farn', 'Fern'],
-    ['from ten characters before they part', `${digits}abc`, `${digits}abd`, 2, '23456789abc', '23456789abd'],
-    ['for 30', `a${digits.repeat(9)}`, digits.repeat(9), 0, `a${digits.repeat(2)}012345678`, digits.repeat(3)],
-    ['if one is the start of the other', 'Fern', 'Ferns', 0, 'Fern', 'Ferns'],
-    ['if the other is the start of the one', 'Ferns', 'Fern', 0, 'Ferns', 'Fern'],
-    ['in ASCII, with controls as escapes', ' ~é\u007f', ' ~\u0001楓', 0, ' ~\\u00e9\\u007f', ' ~\\u0001\\u6953'],
+  for (const [name, actual, expected, start, actualExcerpt, expectedExcerpt] of [
+    ['from the first character if they differ early', 'Farn', 'Fern', 0, 'Farn', 'Fern'],
+    ['from ten characters before the difference', `${digits}abc`, `${digits}abd`, 2, '23456789abc', '23456789abd'],
+    [
+      'that ends after 30 characters',
+      `a${digits.repeat(9)}`,
+      digits.repeat(9),
+      0,
+      `a${digits.repeat(2)}012345678`,
+      digits.repeat(3),
+    ],
+    ['if it is truncated', 'Fern', 'Ferns', 0, 'Fern', 'Ferns'],
+    ['if it is too long', 'Ferns', 'Fern', 0, 'Ferns', 'Fern'],
+    [
+      'that escapes control and non-ASCII characters',
+      ' ~é\u007f',
+      ' ~\u0001楓',
+      0,
+      ' ~\\u00e9\\u007f',
+      ' ~\\u0001\\u6953',
+    ],
   ] as const) {
-    test(how, () => {
+    test(name, () => {
       const difference = findDifference(page(actual), page(expected), { limit: 1, maxBytes: 1000 })
-      const part = `From character ${from} on, that of 1n is "${is}"…, and must be "${must}"….`
-      assert.equal(difference, `must return names to the letter. ${part}`)
+      assert.equal(
+        difference,
+        `returned a wrong name for plant 1n: starting at character ${start}, "${actualExcerpt}"… instead of "${expectedExcerpt}"….`,
+      )
     })
   }
 })
 
 for (const name of ['id', 'name', 'tag'] as const) {
-  test(`fails for a plant that inherits its ${name}`, () => {
+  test(`reports a plant that inherits its ${name}`, () => {
     const { [name]: inherited, ...own } = { id: 1n, name: 'Fern', tag: 'green' }
     const plant = Object.assign(Object.create({ [name]: inherited }) as NewPlant, own)
     const expected = { plants: [{ id: 1n, name: 'Fern', tag: 'green' }], hasMore: false }
     const difference = findDifference({ plants: [plant], hasMore: false }, expected, { limit: 1, maxBytes: 1000 })
-    assert.match(difference ?? '', /^must return plants whose id, name and tag are own properties\. /)
+    assert.ok(difference?.startsWith(`returned a plant whose ${name} isn't an own property: `), difference)
   })
 }

@@ -7,25 +7,26 @@ import { openapi } from '../../src/openapi/openapi.ts'
 import { programDescription } from '../../src/standalone/paths/program-description.ts'
 import { VERSION } from '../../src/version.ts'
 
-/** Where a document holds an empty text, list or object. */
+/** Returns the paths of all empty strings, arrays and objects in a document. */
 function findEmptyValues(value: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null) return value === '' ? [path] : []
   const members = Object.entries(value)
   return members.length === 0 ? [path] : members.flatMap(([name, member]) => findEmptyValues(member, `${path}/${name}`))
 }
 
-test('says something wherever it speaks', () => {
-  // A token has no scopes, OPTIONS needs none, not every response has a header field of its own, and nothing has webhooks.
+test('has no empty descriptions, lists or objects', () => {
+  // These are empty on purpose: tokens have no OAuth scopes, OPTIONS needs no token, some responses have no headers,
+  // and the service has no webhooks.
   const isMeant = /\/(bearerToken|options\/security|headers|webhooks)$/
   const places = findEmptyValues(openapi).filter((place) => !isMeant.test(place))
   assert.deepEqual(places, [])
 })
 
-test('is of this version', () => {
+test('has the version of the package', () => {
   assert.equal(openapi.info.version, VERSION)
 })
 
-test('asks for a token, but for OPTIONS', () => {
+test('requires a token for every operation except OPTIONS', () => {
   const operations = Object.values(openapi.paths).flatMap((item) => Object.entries<OperationObject>(item as never))
   const open = operations.filter(([, { security }]) => security !== undefined)
   assert.deepEqual(openapi.security, [{ bearerToken: [] }])
@@ -33,13 +34,13 @@ test('asks for a token, but for OPTIONS', () => {
   assert.deepEqual(methods, ['options 0', 'options 0'])
 })
 
-test('needs the parameter of a path, and no parameter of a query', () => {
+test('requires the path parameter and no query parameter', () => {
   const parameters = Object.values(openapi.components.parameters)
   const described = parameters.map((parameter) => `${parameter.name} ${parameter.in} ${parameter.required}`)
   assert.deepEqual(described, ['id path true', 'limit query false', 'after query false', 'include query false'])
 })
 
-test('gives paths nothing but operations, because tools overlook what they share', () => {
+test('declares path parameters in each operation, because tools ignore those of a path', () => {
   for (const [path, item] of Object.entries<object>(programDescription.paths)) {
     for (const [method, { operationId, parameters = [] }] of Object.entries<OperationObject>(item as never)) {
       assert.match(method, /^(get|head|post|delete|options)$/)
@@ -49,36 +50,36 @@ test('gives paths nothing but operations, because tools overlook what they share
   }
 })
 
-test('describes HEAD as GET without the bodies', () => {
+test('describes HEAD like GET, but without response bodies', () => {
   const { get, head } = openapi.paths['/plants']
-  const ofHead = { operationId: 'listPlantsHead', summary: 'List plants, without the body', responses: head.responses }
-  assert.deepEqual(head, { ...get, ...ofHead })
+  const headOnly = { operationId: 'listPlantsHead', summary: 'List plants, headers only', responses: head.responses }
+  assert.deepEqual(head, { ...get, ...headOnly })
   assert.deepEqual(Object.keys(head.responses), Object.keys(get.responses))
   for (const [status, { content, ...response }] of Object.entries(get.responses)) {
     assert.deepEqual([head.responses[status], content === undefined], [{ headers: {}, ...response }, false])
   }
 })
 
-test('says of a status with several errors what each of them means', () => {
+test('describes every error of a status that several errors share', () => {
   const { storeUnavailable, outcomeUnknown } = ERRORS
   const { description } = openapi.paths['/plants'].get.responses[503]!
   assert.equal(description, `${storeUnavailable.message} Or: ${outcomeUnknown.message}`)
 })
 
-test('says which header fields come with each response that may have them', () => {
-  const always = Object.entries(openapi.components.headers).filter(([, { required }]) => required)
-  const seen = always.map(([name]) => name)
-  assert.deepEqual(seen, ['Cache-Control', 'Allow', 'WWW-Authenticate', 'Retry-After'])
+test('marks the response headers that are always present as required', () => {
+  const headers = Object.entries(openapi.components.headers).filter(([, { required }]) => required)
+  const requiredNames = headers.map(([name]) => name)
+  assert.deepEqual(requiredNames, ['Cache-Control', 'Allow', 'WWW-Authenticate', 'Retry-After'])
 })
 
-test('names a server that is right under any path prefix', () => {
+test('has a server URL that resolves correctly under any path prefix', () => {
   const [{ url }] = programDescription.servers as [{ url: string }]
   for (const folder of ['http://127.0.0.1:3000/', 'https://plants.example/api/v1/']) {
     assert.equal(new URL(url, `${folder}openapi.json`).href, folder)
   }
 })
 
-test('says U+0000 so that no generator of clients writes a NUL byte into its source', () => {
+test('avoids \\u0000 in patterns, which client generators turn into NUL bytes in source code', () => {
   assert.doesNotMatch(JSON.stringify(openapi), /u0000/)
 })
 
@@ -92,7 +93,7 @@ const { schemas, parameters } = openapi.components
 const { id, limit, after, include } = parameters
 const SCHEMAS = { ...schemas, id: id.schema, limit: limit.schema, after: after.schema, include: include.schema }
 
-const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, fits: boolean, ...values: readonly unknown[]])[] = [
+const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, isValid: boolean, ...values: readonly unknown[]])[] = [
   ['NewPlant', true, FERN, { id: 1, name: '' }, { ...FERN, height: 7 }],
   ['NewPlant', false, { name: 'Fern' }, { id: 1 }, [FERN]],
   ['NewPlant', false, { ...FERN, id: 1.5 }, { ...FERN, id: '1' }, { ...FERN, id: 1e19 }],
@@ -115,11 +116,11 @@ const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, fits: boolean, ...va
   ['include', false, '', 'name'],
 ]
 
-suite('the schema', () => {
-  for (const [name, fits, ...values] of ROWS) {
+suite('schemas', () => {
+  for (const [name, isValid, ...values] of ROWS) {
     for (const value of values) {
-      test(`${name} ${fits ? 'takes' : 'refuses'} ${JSON.stringify(value)}`, () => {
-        assert.equal(ajv.validate(SCHEMAS[name], value), fits)
+      test(`${name} ${isValid ? 'accepts' : 'rejects'} ${JSON.stringify(value)}`, () => {
+        assert.equal(ajv.validate(SCHEMAS[name], value), isValid)
       })
     }
   }

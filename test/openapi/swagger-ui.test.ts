@@ -22,7 +22,7 @@ const PAGE = `<!DOCTYPE html>
     })
   </script>`
 
-/** Opens Swagger UI with the program behind a path prefix. */
+/** Opens Swagger UI, with the standalone server mounted under a path prefix. */
 async function openSwaggerUi(t: TestContext, hash?: string): Promise<WebUiPage> {
   const plants = createWebUiListener()
   const bundle = await readFile(BUNDLE)
@@ -31,7 +31,7 @@ async function openSwaggerUi(t: TestContext, hash?: string): Promise<WebUiPage> 
     else if (request.url === '/bundle.js')
       response.setHeader('Content-Type', 'text/javascript; charset=utf-8').end(bundle)
     else {
-      // A reverse proxy removes the prefix in the same way.
+      // Strips the prefix, as a reverse proxy does.
       request.url = request.url!.replace('/api/v1', '')
       plants(request, response)
     }
@@ -48,18 +48,18 @@ async function execute(page: WebUiPage, operation: string): Promise<string[]> {
 }
 
 suite('Swagger UI', { skip: skipWithoutPeers() || skipWithoutChromium }, () => {
-  test('sends requests below the path prefix of the description', async (t) => {
+  test('sends requests to the path prefix that the description was loaded from', async (t) => {
     const page = await openSwaggerUi(t)
     const [url = '', status = ''] = await execute(page, '#operations-plants-listPlants')
     assert.ok(url.includes(`${page.url}/api/v1/plants?`), url)
     assert.match(status, /^200/)
   })
 
-  test('shows the id of a plant to delete when a deep link opens the operation', async (t) => {
+  test('shows the id input of deletePlant when a deep link opens the operation', async (t) => {
     const page = await openSwaggerUi(t, '#/plants/deletePlant')
     const operation = '#operations-plants-deletePlant'
     await page.page.locator(`${operation} input[placeholder=id]`).fill('9007199254740993')
-    // Swagger UI waits for a pause in typing unless the input loses the focus.
+    // Swagger UI debounces typing. Moving the focus out of the input applies the value immediately.
     await page.page.keyboard.press('Tab')
     const [url = '', status = ''] = await execute(page, operation)
     assert.ok(url.includes(`${page.url}/api/v1/plants/9007199254740993`), url)

@@ -24,13 +24,13 @@ const UNAVAILABLE = {
 }
 const EMPTY_LIST = { status: 200, headers: CONTENT, body: '[]' }
 
-/** What of an answer depends on the token. */
+/** Returns a response without its Content-Length, which the body determines. */
 function omitContentLength({ status, headers, body }: TestResponse) {
   const rest = Object.entries(headers).filter(([name]) => name !== 'content-length')
   return { status, headers: Object.fromEntries(rest), body }
 }
 
-test('a token holds from when it is issued until it is revoked', async (t) => {
+test('the example with issueToken accepts a token until it is revoked', async (t) => {
   const called = `process.on('message', (token) =>
     process.send(token === '' ? issueToken({ owner: 'grace', access: 'read' }) : revokeToken(token)))`
   const { port, child } = await startExample(t, findExample('issueToken') + called)
@@ -60,7 +60,7 @@ test('the Express example uses the id and role of request.user', async (t) => {
   assert.equal((await sendToPort(viewer.port, { ...post('a-long-random-token', body), path })).status, 403)
 })
 
-suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
+suite('the example with JSON Web Tokens', { timeout: 300_000 }, async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'key', alg: 'ES256' }
 
@@ -71,7 +71,7 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
     return new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'key', ...header }).sign(key)
   }
 
-  /** Starts the example with an issuer whose keys are served by a listener. */
+  /** Starts the example with an issuer whose key set is served by the given listener. */
   async function startIssued(t: TestContext, listener: RequestListener) {
     const issuer = await serve(t, listener)
     const url = `http://127.0.0.1:${getPort(issuer)}/jwks.json`
@@ -82,7 +82,7 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
 
   const serveKeys: RequestListener = (_, response) => response.end(JSON.stringify({ keys: [jwk] }))
 
-  test('say whose plants they are, and who may only list', async (t) => {
+  test('takes the owner from sub and write access from scope', async (t) => {
     const { port } = await startIssued(t, serveKeys)
     const [plant, token] = ['{"id":1,"name":"Fern"}', await sign()]
     assert.equal((await sendToPort(port, post(token, plant))).status, 200)
@@ -94,52 +94,52 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
     }
   })
 
-  test('are refused if they are wrong', async (t) => {
+  test('rejects invalid tokens with 40101', async (t) => {
     const { port } = await startIssued(t, serveKeys)
     const other = await generateKeyPair('ES256')
     const [header, payload, signature] = (await sign()).split('.')
-    const wrong = {
+    const invalidTokens = {
       expired: await sign({ exp: now - 60 }),
       'without expiry': await sign({ exp: undefined }),
       'without an owner': await sign({ sub: undefined }),
       'for another audience': await sign({ aud: 'animals' }),
-      'of another issuer': await sign({ iss: 'https://other.example' }),
+      'from another issuer': await sign({ iss: 'https://other.example' }),
       'signed by another key': await sign({}, other.privateKey),
       'signed by an unknown key': await sign({}, other.privateKey, { kid: 'other' }),
       'signed with the public key': await sign({}, Buffer.from(JSON.stringify(jwk)), { alg: 'HS256' }),
       unsigned: new UnsecuredJWT({ sub: 'ada' }).setExpirationTime('1h').encode(),
-      altered: [header, Buffer.from('{"sub":"grace"}').toString('base64url'), signature].join('.'),
-      cut: [header, payload].join('.'),
-      'no JSON': 'a.b.c',
+      tampered: [header, Buffer.from('{"sub":"grace"}').toString('base64url'), signature].join('.'),
+      'without a signature': [header, payload].join('.'),
+      'not JSON': 'a.b.c',
     }
-    for (const [name, token] of Object.entries(wrong)) {
+    for (const [name, token] of Object.entries(invalidTokens)) {
       assert.deepEqual({ name, ...omitContentLength(await sendToPort(port, get(token))) }, { name, ...UNAUTHORIZED })
     }
   })
 
-  const broken: Readonly<Record<string, RequestListener>> = {
-    'refuses connections': (request) => request.destroy(),
-    'answers 500': (_, response) => response.writeHead(500).end(),
-    'sends no JSON': (_, response) => response.end('<html>'),
-    'sends no keys': (_, response) => response.end('{}'),
-    'never answers': () => undefined,
+  const brokenIssuers: Readonly<Record<string, RequestListener>> = {
+    'resets connections': (request) => request.destroy(),
+    'responds with 500': (_, response) => response.writeHead(500).end(),
+    'sends HTML': (_, response) => response.end('<html>'),
+    'sends JSON without keys': (_, response) => response.end('{}'),
+    'never responds': () => undefined,
   }
-  for (const [name, listener] of Object.entries(broken)) {
-    test(`are not refused while their issuer ${name}`, async (t) => {
-      let answer = listener
-      const { port } = await startIssued(t, (request, response) => answer(request, response))
+  for (const [name, listener] of Object.entries(brokenIssuers)) {
+    test(`responds with 50300 while the issuer ${name}, and recovers`, async (t) => {
+      let serveIssuer = listener
+      const { port } = await startIssued(t, (request, response) => serveIssuer(request, response))
       const token = await sign()
       assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), UNAVAILABLE)
 
-      answer = serveKeys
+      serveIssuer = serveKeys
       assert.deepEqual(omitContentLength(await sendToPort(port, get(token))), EMPTY_LIST)
     })
   }
 
-  test('need their issuer once, also if others name keys that it does not have', async (t) => {
-    let asked = 0
+  test('fetches the key set once, even if tokens have unknown key ids', async (t) => {
+    let fetches = 0
     const { port, issuer } = await startIssued(t, (request, response) => {
-      asked++
+      fetches++
       serveKeys(request, response)
     })
     const [good, unknown] = [await sign(), await sign({}, privateKey, { kid: 'other' })]
@@ -147,7 +147,7 @@ suite('JSON Web Tokens', { timeout: 300_000 }, async () => {
       assert.deepEqual(omitContentLength(await sendToPort(port, get(good))), EMPTY_LIST)
       assert.deepEqual(omitContentLength(await sendToPort(port, get(unknown))), UNAUTHORIZED)
     }
-    assert.equal(asked, 1)
+    assert.equal(fetches, 1)
 
     await close(issuer)
     assert.deepEqual(omitContentLength(await sendToPort(port, get(good))), EMPTY_LIST)

@@ -15,18 +15,20 @@ import { connectClient } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { del, get, post, sendToPort } from '../support/wire/service.ts'
 
-suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'Node 26 makes it' }, () => {
+const skip = Number.parseInt(process.versions.node) < 26 && 'building it requires Node 26'
+
+suite('single-file executable', { skip }, () => {
   let binary: string
   let source: string
-  let said: string
+  let buildOutput: string
   before(async () => {
     const { folder } = await packPackage()
     binary = join(folder, 'plant-store')
     source = join(folder, 'node_modules/plant-store/dist/server.js')
-    said = await runScript(`node src/build/binary.js '${source}' '${binary}'`)
+    buildOutput = await runScript(`node src/build/binary.js '${source}' '${binary}'`)
   })
 
-  /** Starts it where there is no Node. */
+  /** Starts the executable without Node in the PATH. */
   async function start(
     t: TestContext,
     cwd = createTempDirectory(t),
@@ -39,15 +41,15 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     return [Number(/listening on .*:(\d+)$/m.exec(String(line))![1]), child]
   }
 
-  test('says how large it is, and what it holds', () => {
-    assert.match(said, /plant-store has \d+ MB, and holds\nNode \S+ \(MIT/m)
-    assert.match(said, /^plant-store \(MIT\)\n(?:.*\n)*pg \(MIT\)$/m)
+  test('reports its size and the packages in it when it is built', () => {
+    assert.match(buildOutput, /^Built \S+plant-store \(\d+ MB\), which contains:\nNode \S+ \(MIT/m)
+    assert.match(buildOutput, /^plant-store \(MIT\)\n(?:.*\n)*pg \(MIT\)$/m)
   })
 
-  test('says which Node it has, and ends as the program does if a setting is wrong', () => {
+  test('prints its Node version, and exits with 2 if a setting is invalid', () => {
     const run = (...args: string[]) => {
       const { status, stdout, stderr } = spawnSync(binary, args, { env: { PATH: '', PORT: 'x' }, encoding: 'utf8' })
-      return [status, stdout, stderr.split(' takes ')[0]]
+      return [status, stdout, /^(?:plant-store: \w+)?/.exec(stderr)![0]]
     }
     assert.deepEqual(run('--version'), [0, `1.0.0 (Node ${process.versions.node})\n`, ''])
     assert.deepEqual(run(), [2, '', 'plant-store: PORT'])
@@ -78,19 +80,23 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     assert.equal((await sendToPort(again, del(TOKEN, 9007199254740993n))).status, 204)
   })
 
-  test('takes no more than 15 MiB above the program', { skip: process.platform !== 'linux' }, async (t) => {
-    const program = [process.execPath, '--max-semi-space-size=16', source]
-    const [own, other] = await Promise.all(
-      [[binary], program].map(async (command) => {
-        const [port, { pid }] = await start(t, undefined, undefined, command)
-        assert.equal((await sendToPort(port, get(TOKEN))).body, '[]')
-        return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
-      }),
-    )
-    assert.ok(own! < other! + 15, `${own} MiB, and the program ${other}`)
-  })
+  test(
+    'uses at most 15 MiB more memory than the standalone server',
+    { skip: process.platform !== 'linux' },
+    async (t) => {
+      const serverCommand = [process.execPath, '--max-semi-space-size=16', source]
+      const [executable, server] = await Promise.all(
+        [[binary], serverCommand].map(async (command) => {
+          const [port, { pid }] = await start(t, undefined, undefined, command)
+          assert.equal((await sendToPort(port, get(TOKEN))).body, '[]')
+          return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
+        }),
+      )
+      assert.ok(executable! < server! + 15, `${executable} MiB, and ${server} MiB for the standalone server`)
+    },
+  )
 
-  test('answers what is under way when it stops', async (t) => {
+  test('completes a request in flight on SIGTERM', async (t) => {
     const [port, child] = await start(t)
     const slow = await RawConnection.open(port)
     slow.send(`POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nExpect: 100-continue\r\n`)
@@ -102,7 +108,7 @@ suite('the one file', { skip: Number.parseInt(process.versions.node) < 26 && 'No
     assert.deepEqual(await once(child, 'exit'), [0, null])
   })
 
-  test('has a page that works in a browser', { skip: skipWithoutChromium }, async (t) => {
+  test('serves a web UI that works in a browser', { skip: skipWithoutChromium }, async (t) => {
     const page = await openAsAda(t, `http://127.0.0.1:${(await start(t))[0]}`)
     await page.createPlant('1', 'Fern')
     assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])

@@ -10,30 +10,30 @@ import { getCode } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-// There is no command of webpack without another package.
+// The webpack command is in a separate package, so webpack is called by its API.
 const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundling')}
 require('webpack')(module.exports).run((error) => { if (error) throw error })`
 const MODULE = 'experiments: { outputModule: true }, mode:'
 const WEBPACK_MODULE = WEBPACK.replace("'server.cjs'", "'server.mjs', module: true").replace('mode:', MODULE)
 
-/** Commands that bundle the program. */
+/** Commands that bundle the standalone server. */
 const COMMANDS = [
   ...getCode('docs/deployment.md', 'sh', 'Bundling').trim().split('\n'),
   'node webpack.config.cjs # makes webpack/server.cjs',
   'node webpack-module.config.cjs # makes webpack/server.mjs',
 ]
 
-/** Most of an application that mounts the memory store, and that docs/embedding.md names. */
+/** The maximum size of an application with the memory store, as stated in docs/embedding.md. */
 const MAX_BYTES = 95_000
 
 const PROGRAM = 'node_modules/plant-store/dist/server.js'
-// Without a plugin, rollup finds no packages.
+// Rollup doesn't resolve packages without a plugin.
 const APPLICATION = getCode('docs/frameworks.md', 'js', 'Node core')
   .replace('a-long-random-token', 'YWRh')
   .replace("'plant-store'", "'./node_modules/plant-store/dist/index.js'")
   .replace('3000', "0, function () { console.log('listening on http://127.0.0.1:' + this.address().port) }")
 
-/** Makes a bundle of the program, or of an application, in a project of its own, and gives the path of the bundle. */
+/** Bundles the standalone server or an application in a new project. Returns the path of the bundle. */
 async function createBundle(t: CleanupScope, command: string, entry = PROGRAM): Promise<string> {
   const project = await createProject(t, {
     'webpack.config.cjs': WEBPACK.replace(PROGRAM, entry),
@@ -46,7 +46,7 @@ async function createBundle(t: CleanupScope, command: string, entry = PROGRAM): 
   return join(project, /\w+\/server\.[cm]js/.exec(command)?.[0] ?? 'ncc/index.js')
 }
 
-/** Runs a bundle until it serves, and gives its URL. */
+/** Starts a bundle, waits until it listens, and returns its URL. */
 async function startBundle(t: CleanupScope, path: string, page: '0' | '1'): Promise<string> {
   const env = { PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
   const child = startChild(t, process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'ignore'] })
@@ -60,7 +60,7 @@ function fetchPlants(url: string): Promise<Response> {
 
 for (const command of COMMANDS) {
   suite(command, { skip: skipWithoutPeers() }, () => {
-    test('makes a program that serves, with the page and without', async (t) => {
+    test('bundles a working standalone server, with and without the web UI', async (t) => {
       const path = await createBundle(t, command)
       const bare = await startBundle(t, path, '0')
       assert.equal((await fetchPlants(bare)).status, 200)
@@ -72,7 +72,7 @@ for (const command of COMMANDS) {
       assert.match(await (await fetch(url)).text(), /<dd>memory<\/dd>/)
     })
 
-    test('makes an application of no more than it uses', async (t) => {
+    test('leaves unused stores and settings out of an application', async (t) => {
       const path = await createBundle(t, command, './main.js')
       assert.equal((await fetchPlants(await startBundle(t, path, '0'))).status, 200)
       const text = readFileSync(path, 'utf8')

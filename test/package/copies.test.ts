@@ -14,10 +14,10 @@ for (const [place, load] of [
   ['another copy of the package', () => loadCopy(INDEX)],
   ['another realm', async () => (await loadInRealm(INDEX)).exports],
 ] as const) {
-  suite(`a StoreUnavailableError of ${place}`, async () => {
+  suite(`a StoreUnavailableError from ${place}`, async () => {
     const other = (await load()) as typeof Package
 
-    test('is an instance of the class', () => {
+    test('is an instance of StoreUnavailableError', () => {
       assert.notEqual(other.StoreUnavailableError, StoreUnavailableError)
       assert.ok(new other.StoreUnavailableError() instanceof StoreUnavailableError)
       assert.ok(new StoreUnavailableError() instanceof other.StoreUnavailableError)
@@ -37,7 +37,7 @@ for (const [place, load] of [
     }
   })
 
-  test(`a service of ${place} serves the store of this one`, async (t) => {
+  test(`a service from ${place} works with a store from this copy and realm`, async (t) => {
     const { createPlantStore } = (await load()) as typeof Package
     const store = memoryStore()
     for (let id = 0n; id < 2500n; id++) void store.create('ada', { id, name: 'Fern', tag: 'green' })
@@ -50,7 +50,7 @@ for (const [place, load] of [
   })
 }
 
-suite('only errors of the package are instances of StoreUnavailableError', () => {
+suite('instanceof StoreUnavailableError', () => {
   class Away extends StoreUnavailableError {}
   const BRAND = Symbol.for('plant-store.StoreUnavailableError')
   const revoked = Proxy.revocable({}, {})
@@ -58,16 +58,16 @@ suite('only errors of the package are instances of StoreUnavailableError', () =>
 
   for (const [name, value] of [
     ['another error', new Error('away')],
-    ['an error of the same name', Object.assign(new Error('away'), { name: 'StoreUnavailableError' })],
-    ['an error with a member of the name of the brand', Object.assign(new Error('away'), { [BRAND]: true })],
+    ['an error with the same name', Object.assign(new Error('away'), { name: 'StoreUnavailableError' })],
+    ['an error with the key of the brand', Object.assign(new Error('away'), { [BRAND]: true })],
     ['a mock that has every member', new Proxy(() => undefined, { get: () => BRAND })],
     ['a revoked proxy', revoked.proxy],
-    ['nothing', undefined],
+    ['undefined', undefined],
   ] as const) {
-    test(`not ${name}`, () => assert.equal(value instanceof StoreUnavailableError, false))
+    test(`is false for ${name}`, () => assert.equal(value instanceof StoreUnavailableError, false))
   }
 
-  test('those of a subclass are, and no others are instances of the subclass', () => {
+  test('is true for a subclass, whose instances do not include other StoreUnavailableErrors', () => {
     assert.ok(new Away() instanceof StoreUnavailableError)
     assert.ok(new Away() instanceof Away)
     assert.equal(new StoreUnavailableError() instanceof Away, false)
@@ -78,7 +78,7 @@ suite('in another realm', async () => {
   const { exports, evaluate } = await loadInRealm(INDEX)
   const other = exports as typeof Package
 
-  test('a service adopts the promises of this one', async (t) => {
+  test('a service accepts promises from this realm', async (t) => {
     const plants = other.memoryStore()
     const store: Store = {
       create: (owner, plant) => Promise.resolve(plants.create(owner, plant)),
@@ -91,7 +91,7 @@ suite('in another realm', async () => {
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Monstera"}]')
   })
 
-  test('a token can be held by an object of this one, and the other way round', async (t) => {
+  test('a service accepts token holders from this realm, and vice versa', async (t) => {
     const holder = evaluate('({ owner: "ada", access: "read" })') as Package.TokenHolder
     const server = await servePlants(t, { tokens: { reader: holder } })
     assert.equal((await sendRequest(server, post('reader', BODY))).status, 403)

@@ -1,4 +1,4 @@
-/** What the examples promise beside the contract, which frameworks.test.ts tries. */
+/** Tests what the examples do beyond the contract, which frameworks.test.ts tests. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ const CLIENTS = 20
 
 const plant = (id: number): string => `{"id":${id},"name":"Fern"}`
 
-/** Sends the rest of a body, and settles with the status and whether the connection goes on. */
+/** Sends the rest of a body. Resolves with the status and whether the connection stays open. */
 async function finishBody(sent: Writable, rest: string): Promise<[status: number | undefined, isOpen: boolean]> {
   sent.end(rest)
   const [response] = (await once(sent, 'response')) as [IncomingMessage]
@@ -38,30 +38,30 @@ async function finishBody(sent: Writable, rest: string): Promise<[status: number
 
 for (const { code: example, language } of SHUTDOWN_EXAMPLES) {
   const options = { skip: getSkipReason(example), timeout: 300_000 }
-  test(`a server of a host ends without losing a request: ${language}`, options, async (t) => {
+  test(`the example for a graceful shutdown completes all requests (${language})`, options, async (t) => {
     const path = createDatabasePath(t).replace('plants.db', 'kept.db')
     const code = example.replace('plants.db', path).replace('7000', '500')
     const { port, child } = await startExample(t, code)
     const exited = once(child, 'exit')
     let id = 0
 
-    /** Creates plants on one connection until it is told to go. */
-    async function work(): Promise<void> {
+    /** Creates plants on one connection until the server closes it. */
+    async function createPlants(): Promise<void> {
       const client = connectClient('http', port)
       for (let isOpen = true; isOpen;) {
         const body = plant(++id)
-        const [status, goesOn] = await finishBody(client.open(post(TOKEN, body)), body)
+        const [status, staysOpen] = await finishBody(client.open(post(TOKEN, body)), body)
         assert.equal(status, 200)
-        isOpen = goesOn
+        isOpen = staysOpen
         if (id === 200) child.kill('SIGTERM')
       }
       client.close()
     }
     const slow = connectClient('http', port).open(post(TOKEN, plant(0), ['Connection', 'close']))
     slow.write('{')
-    await Promise.all(Array.from({ length: CLIENTS }, work))
+    await Promise.all(Array.from({ length: CLIENTS }, createPlants))
 
-    // The server no longer listens, and this request is still under way.
+    // The server no longer listens, but the slow request is still in flight.
     const isRefused = () => RawConnection.open(port).then(({ socket }) => !socket.destroy())
     await waitUntil(() => isRefused().catch(() => true))
     assert.deepEqual(await finishBody(slow, plant(0).slice(1)), [200, false])
@@ -76,7 +76,7 @@ const [LAMBDA, CLOUD_FUNCTION] = ['AWS Lambda', 'Cloud Functions'].map(
   (name) => FRAMEWORK_EXAMPLES.find(({ heading }) => heading === name)!.code,
 )
 
-test('the function for AWS Lambda answers, and sees no field twice', async (t) => {
+test('the AWS Lambda example creates and lists plants, and rejects merged duplicate headers', async (t) => {
   const project = await createProject(t, { 'handler.mjs': LAMBDA! })
   const { handler } = (await import(pathToFileURL(join(project, 'handler.mjs')).href)) as {
     handler: (event: object, context: object) => Promise<{ statusCode: number; body: string }>
@@ -98,7 +98,7 @@ test('the function for AWS Lambda answers, and sees no field twice', async (t) =
 
 const peers = { skip: skipWithoutPeers() }
 
-test('the function for Cloud Functions keeps ids exact, and gets no JSON that is malformed', peers, async (t) => {
+test('the Cloud Functions example keeps ids exact; the framework itself rejects malformed JSON', peers, async (t) => {
   const code = `import { getTestServer } from '@google-cloud/functions-framework/testing'
        ${CLOUD_FUNCTION}
        getTestServer('plants').listen(3000)`
@@ -109,7 +109,7 @@ test('the function for Cloud Functions keeps ids exact, and gets no JSON that is
   assert.deepEqual([malformed.status, malformed.headers['content-type']], [400, 'text/html; charset=utf-8'])
 })
 
-test('the example in which Express keeps the bytes keeps ids exact', async (t) => {
+test('the Express example with rawBody keeps ids exact', async (t) => {
   const { code } = PROGRAMS.find(({ code }) => code.includes('rawBody = '))!
   const { port } = await startExample(t, code)
   assert.equal((await sendToPort(port, { ...post(TOKEN, PLANT), path: '/api/plants' })).body, '{"name":"Fern"}')
@@ -138,70 +138,70 @@ function encodeHeaders(stream: number, fields: Readonly<Record<string, string>>)
 
 const PREFACE = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), encodeFrame(4, 0, 0, '')])
 
-/** Fills a TLS record before a frame with one of an unknown type. */
+/** Returns a frame of an unknown type that fills up the TLS record before the last frame. */
 const createRecordPadding = (last: Buffer): Buffer => encodeFrame(0xfe, 0, 0, ' '.repeat(16_384 - 9 - last.length))
 
 /**
- * Sends a request and what follows it in one packet, in a TLS record each. While Node writes the answer to the request,
- * it puts off what follows the data of that request. So it learns of a second one and of its reset at once.
+ * Sends a request and the following frames in one packet, but in separate TLS records. While Node writes the response
+ * to the request, it defers the following frames. So it processes a second request and its reset at the same time.
  */
 async function sendInOnePacket(port: number, request: Buffer, following: Buffer) {
   const tls = connect({ port, host: '127.0.0.1', ALPNProtocols: ['h2'], ca: TLS.cert })
   for (const sent of [[PREFACE], [createRecordPadding(request), request, following]]) {
-    const question = randomBytes(8).toString('latin1')
-    tls.write(Buffer.concat([...sent, encodeFrame(6, 0, 0, question)]))
+    const ping = randomBytes(8).toString('latin1')
+    tls.write(Buffer.concat([...sent, encodeFrame(6, 0, 0, ping)]))
     for await (const bytes of tls.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
-      if (bytes.includes(question, 0, 'latin1')) break
+      if (bytes.includes(ping, 0, 'latin1')) break
   }
   tls.destroy()
 }
 
-test('the example with HTTP/2 goes on after a request is reset at once', async (t) => {
+test('the HTTP/2 example keeps serving after requests that are reset immediately', async (t) => {
   const { port } = await startExample(t, HTTP2_EXAMPLE)
   const client = connectClient('h2', port)
   const request = { ':method': 'POST', ':path': '/plants', ':scheme': 'https', ':authority': 'localhost' }
   const good = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }
-  const waiting = { ...request, expect: '100-continue' }
+  const expecting = { ...request, expect: '100-continue' }
   const requests = {
     'with a token': { ...request, ...good },
     'without a token': request,
-    'with a token, that waits for 100 Continue': { ...waiting, ...good },
-    'without a token, that waits for 100 Continue': waiting,
-    'with an Expect that is none': { ...request, expect: 'more' },
+    'with a token and Expect: 100-continue': { ...expecting, ...good },
+    'without a token, with Expect: 100-continue': expecting,
+    'with an unknown Expect': { ...request, expect: 'more' },
   }
   for (const [name, fields] of Object.entries(requests)) {
     for (const code of [NO_ERROR, CANCEL]) {
       const reset = encodeFrame(3, 0, 3, `\0\0\0${String.fromCharCode(code)}`)
       const following = Buffer.concat([encodeFrame(0, 0, 1, '{"id":'), encodeHeaders(3, fields), reset])
-      // Whether one does it depends on what the server is writing just then.
-      for (let i = 0; i < 10; i++) await sendInOnePacket(port, encodeHeaders(1, waiting), following)
+      // Repeated, because the effect depends on what the server is writing at that time.
+      for (let i = 0; i < 10; i++) await sendInOnePacket(port, encodeHeaders(1, expecting), following)
       assert.equal((await client.send(get(TOKEN))).status, 200, `${name}, ${code}`)
     }
   }
   client.close()
 })
 
-test('the example with HTTP/2 asks for the body only of a client that may send it', async (t) => {
+test('the HTTP/2 example sends 100 Continue only after it has accepted the token', async (t) => {
   const client = connectClient('h2', (await startExample(t, HTTP2_EXAMPLE)).port)
-  for (const [token, status, isWanted] of [
+  for (const [token, status, isContinueExpected] of [
     [TOKEN, 200, true],
     ['another', 401, false],
   ] as const) {
     const plant = '{"id":1,"name":"Fern"}'
     const stream = client.open(post(token, plant, ['Expect', '100-continue']))
-    let isAsked = false
+    let hasContinue = false
     stream.once('continue', () => {
-      isAsked = true
+      hasContinue = true
       stream.end(plant)
     })
     const [received] = (await once(stream, 'response')) as [Record<string, unknown>]
     stream.destroy()
-    assert.deepEqual([received[':status'], isAsked], [status, isWanted])
+    assert.deepEqual([received[':status'], hasContinue], [status, isContinueExpected])
   }
   client.close()
 })
 
-test('the example with HTTP/2 bounds open streams: 100, and none whose response is unread (resource exhaustion)', async (t) => {
+test('the HTTP/2 example allows 100 open streams and resets streams whose response is not read (resource exhaustion)', async (t) => {
   const { port } = await startExample(t, HTTP2_EXAMPLE.replace('60_000', '100'))
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: TLS.cert, settings: { initialWindowSize: 0 } })
   const stream = session.request({ ':path': '/plants', authorization: `Bearer ${TOKEN}` })
@@ -216,7 +216,7 @@ test('the example with HTTP/2 bounds open streams: 100, and none whose response 
   assert.deepEqual([headers[':status'], ...limits], [200, 100, CANCEL])
 })
 
-test('the example with HTTP/2 closes idle connections (resource exhaustion)', async (t) => {
+test('the HTTP/2 example closes idle connections (resource exhaustion)', async (t) => {
   const { port } = await startExample(t, HTTP2_EXAMPLE.replace('.setTimeout(60_000)', '.setTimeout(100)'))
   const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: TLS.cert })
   await once(session, 'close')
@@ -228,16 +228,16 @@ const PATH_GUARD_EXAMPLE = GUARD_EXAMPLE.replace(
   "'/api/plants', rejectWrites)\napp.use('/api',",
 )
 
-suite('a guard in Express, which compares paths without decoding them (authorization bypass)', () => {
+suite('a path-based access check in Express, which does not decode paths (authorization bypass)', () => {
   for (const name of ['express', 'express-4']) {
-    for (const [what, example, expected] of [
-      ['rejects an encoded path if it is mounted with the service', GUARD_EXAMPLE, 403],
-      ['misses an encoded path if it is mounted by path', PATH_GUARD_EXAMPLE, 40401],
+    for (const [behavior, example, expected] of [
+      ['rejects an encoded path if it is mounted together with the service', GUARD_EXAMPLE, 403],
+      ['is bypassed by an encoded path if it is mounted on /api/plants', PATH_GUARD_EXAMPLE, 40401],
     ] as const) {
       const code = example.replace("'express'", `'${name}'`)
-      test(`${what} (${name})`, { skip: getSkipReason(code) }, async (t) => {
+      test(`${behavior} (${name})`, { skip: getSkipReason(code) }, async (t) => {
         const { port } = await startExample(t, code)
-        /** The status, or the error code if the service responded. */
+        /** Returns the error code if the service responded, or else the status. */
         async function resultOf(path: string): Promise<unknown> {
           const { status, body } = await sendToPort(port, { ...del(TOKEN, 1n), path })
           return body.startsWith('{') ? (JSON.parse(body) as { error: number }).error : status

@@ -18,16 +18,16 @@ import {
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { get, post } from '../support/wire/service.ts'
 
-/** How a host is tried. */
+/** Returns an example of the document with what its tests have to know about the framework. */
 function createFramework(name: string, code: string) {
   return {
     name,
     prefix: getMountPath(code),
-    /** Whether the host itself refuses a path with a malformed escape. */
+    /** Whether the framework itself rejects a path with a malformed percent-escape. */
     rejectsEscapes: code.includes('Fastify') && !code.includes('frameworkErrors'),
-    /** Whether the host, and not the service, answers what is no resource of the service; undefined if either may. */
+    /** Whether the framework, not the service, responds to paths that aren't resources; undefined if either can. */
     hasFallback: /plants\([^()]*, (?:done|\(\) =>)|\.(?:use|pre)\(/.test(code) as boolean | undefined,
-    /** Whether the requests that the service gets are made of those of `fetch`. */
+    /** Whether the requests that the service gets are converted from fetch requests. */
     isFetch: false,
     code,
   }
@@ -35,7 +35,7 @@ function createFramework(name: string, code: string) {
 
 type Framework = ReturnType<typeof createFramework>
 
-/** Serves a handler of h3 that the document shows as a file of a route. */
+/** Returns a server for an h3 handler that the document shows as a route file. */
 function createRouteFramework(name: string, code: string) {
   const isOne = code.includes('fromNodeMiddleware')
   const handler = code.replace('export default', 'const handler =').replace("'h3'", isOne ? "'h3-1'" : "'h3'")
@@ -51,7 +51,7 @@ function createRouteFramework(name: string, code: string) {
 const FRAMEWORKS = FRAMEWORK_EXAMPLES.flatMap(({ heading, code, line }) => {
   const name = `${heading}, at line ${line}`
   if (heading === 'Nitro and Nuxt') return createRouteFramework(name, code)
-  // Next.js stands below, and functions that no server calls are tried elsewhere.
+  // Next.js is tested below, and serverless functions in examples.test.ts.
   if (!isCompleteProgram(code) || heading === 'Next.js') return []
   if (code.includes('fromNodeMiddleware')) return createFramework(`${name}, with h3 1`, code.replace("'h3'", "'h3-1'"))
   const host = createFramework(name, code)
@@ -74,9 +74,9 @@ test('Next.js', { skip: getSkipReason(nextServer), timeout: 300_000 }, async (t)
   await runScript('next build', project, { NEXT_TELEMETRY_DISABLED: '1' })
 
   const inNext = { ...createFramework('Next.js', nextServer), hasFallback: undefined }
-  await t.test('in a server of its own', (t) => testFramework(t, inNext, project))
+  await t.test('in a custom server', (t) => testFramework(t, inNext, project))
   for (const [path] of files) {
-    // The service of the server itself is elsewhere.
+    // Moves the service of the custom server to another path, so that the route responds.
     const code = nextServer.replace('/api', '/elsewhere')
     const isFetch = path.startsWith('app/')
     const route = { ...inNext, code, prefix: isFetch ? '/rest' : '/api', rejectsEscapes: true, isFetch }
@@ -84,17 +84,17 @@ test('Next.js', { skip: getSkipReason(nextServer), timeout: 300_000 }, async (t)
   }
 })
 
-/** @param project where the host is built already, if it takes that */
+/** @param project the folder of a project that is already built, if the framework needs a build */
 async function testFramework(t: TestContext, framework: Framework, project?: string) {
   const { prefix, hasFallback, isFetch } = framework
-  // Vite has a list of hosts of its own.
+  // Vite has its own allowlist of hosts.
   const code = addTestOwners(framework.code).replace('cors: false', 'cors: false, allowedHosts: true')
   const client = connectClient(getProtocol(framework.code), (await startExample(t, code, project)).port)
   t.after(() => client.close())
 
   const isHttp1 = getProtocol(framework.code) !== 'h2'
 
-  /** Without what a host adds to each answer, or takes away. */
+  /** Removes the headers that the framework adds to a response or changes. */
   function ownOf({ status, headers, body }: ComparedResponse): ComparedResponse {
     const others = ['server', 'vary', 'x-powered-by', ...(isFetch ? ['content-length'] : [])]
     const own = Object.entries(headers).filter(([name]) => !others.includes(name))
@@ -111,24 +111,26 @@ async function testFramework(t: TestContext, framework: Framework, project?: str
     normalize: ownOf,
   })
 
-  await t.test('answers itself what is no resource of it', { skip: !hasFallback && 'has no answer' }, async () => {
+  const noFallback = !hasFallback && 'the service responds to them'
+  await t.test(`${framework.name} itself responds to paths that are not resources`, { skip: noFallback }, async () => {
     for (const { name, request } of CONTRACT_CASES['paths']!.filter(isNoResource)) {
-      const asked = request('ada')
-      const { body } = await client.send({ ...asked, path: prefix + asked.path })
+      const sent = request('ada')
+      const { body } = await client.send({ ...sent, path: prefix + sent.path })
       assert.ok(!body.startsWith(NO_RESOURCE), name)
     }
   })
 
-  await t.test('sends a list of 5,000 plants whole', async () => {
-    const answer = ownOf(await client.send(get('many', `${prefix}/plants`)))
-    assert.deepEqual(answer, {
+  await t.test(`${framework.name} sends a complete list of 5,000 plants`, async () => {
+    const response = ownOf(await client.send(get('many', `${prefix}/plants`)))
+    assert.deepEqual(response, {
       status: 200,
       headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
       body: MANY_PLANTS_JSON,
     })
   })
 
-  await t.test('refuses an upload that is too large while it is sent', { skip: !isHttp1 && 'HTTP/2' }, async () => {
+  const uploadTest = `${framework.name} rejects a body that is too large while it is sent`
+  await t.test(uploadTest, { skip: !isHttp1 && 'HTTP/2' }, async () => {
     const request = post('ada', '', ['Transfer-Encoding', 'chunked'])
     const upload = client.open({ ...request, path: `${prefix}/plants`, body: undefined })
     upload.on('error', () => undefined).write('a'.repeat(70_000))
@@ -142,13 +144,13 @@ const NO_RESOURCE = '{"error":40400,'
 
 const isNoResource = ({ body }: ContractCase) => body.startsWith(NO_RESOURCE)
 
-/** Whether the service answers a row, and not the host. */
+/** Returns whether the service, and not the framework, responds to the request of a row. */
 function isHandledByService(row: ContractCase, { hasFallback, rejectsEscapes }: Framework) {
   if (rejectsEscapes && /^\/plants\/%(?:zz|E0)/.test(row.request('').path)) return false
   return hasFallback === false || !isNoResource(row)
 }
 
-/** A case of a service that knows the prefix of its paths: it says where the plants are. */
+/** Adds the prefix to the message of a 404, as a service with a basePath does. */
 function addPrefix(prefix: string, row: ContractCase): ContractCase {
   return { ...row, body: row.body.replace('The plants are at ', `The plants are at ${prefix}`) }
 }

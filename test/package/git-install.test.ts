@@ -11,7 +11,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
 const OFFLINE = '--offline --no-audit --no-fund'
 
-/** What the build needs. Each stands in for what is installed here, so that npm has nothing to download. */
+/**
+ * The packages that the build needs. They are stubs that refer to the installed ones, so that npm downloads nothing.
+ */
 const TOOLS: Readonly<Record<string, readonly [manifest: object, file: string, text: string]>> = {
   typescript: [
     { bin: { tsc: 'tsc.js' } },
@@ -22,7 +24,7 @@ const TOOLS: Readonly<Record<string, readonly [manifest: object, file: string, t
   '@types/node': [{}, 'index.d.ts', `/// <reference path="${MODULES}/@types/node/index.d.ts" />`],
 }
 
-/** Makes a checkout of the sources that isn't installed. */
+/** Creates a checkout of the sources without installed dependencies. */
 async function createCheckout(t: TestContext): Promise<string> {
   const checkout = join(createTempDirectory(t), 'checkout')
   for (const name of ['src', 'tsconfig.json', 'README.md']) {
@@ -42,14 +44,14 @@ async function createCheckout(t: TestContext): Promise<string> {
   return checkout
 }
 
-suite('the repository', { skip: skipWithoutCommand('git') }, () => {
-  test('can be installed from git', async (t) => {
+suite('the git repository', { skip: skipWithoutCommand('git') }, () => {
+  test('can be installed as a dependency', async (t) => {
     const checkout = await createCheckout(t)
     const identity = '-c user.name=ada -c user.email=ada@example.com'
     await runScript(`git init -q && git add . && git ${identity} commit -q -m Plants`, checkout)
     const project = createTempDirectory(t)
     await writeFile(join(project, 'package.json'), '{"private":true}')
-    // npm 12 installs nothing from git unless it's allowed; older ones ignore the option.
+    // npm 12 installs from git only if that's allowed; older versions ignore the option.
     await runScript(`npm install ${OFFLINE} --allow-git=all 'git+file://${checkout}'`, project)
     const code = `Promise.all(["plant-store", "plant-store/sqlite", "plant-store/server"].map((name) => import(name))).then(
       ([core, sqlite, server]) => console.log(Object.keys({ ...core, ...sqlite, ...server }).sort().join()))`
@@ -58,11 +60,11 @@ suite('the repository', { skip: skipWithoutCommand('git') }, () => {
   })
 
   for (const [name, command, expected] of [
-    ['builds with development dependencies', 'install', 'index.js\n'],
-    ['leaves the build of a checkout to its scripts', 'ci', ''],
-    ['is installed without development dependencies, and not built', 'install --omit=dev', ''],
+    ['is built', 'install', 'index.js\n'],
+    ['is not built', 'ci', ''],
+    ['is not built, and the installation succeeds', 'install --omit=dev', ''],
   ] as const) {
-    test(`${name}, by npm ${command}`, async (t) => {
+    test(`${name} by npm ${command} in a checkout`, async (t) => {
       const checkout = await createCheckout(t)
       if (command === 'ci') await runScript(`npm install --package-lock-only ${OFFLINE}`, checkout)
       await runScript(`npm ${command} ${OFFLINE}`, checkout)
@@ -70,7 +72,7 @@ suite('the repository', { skip: skipWithoutCommand('git') }, () => {
     })
   }
 
-  test('is installed by npm where there is nothing but its package.json', async (t) => {
+  test('can be installed by npm install --omit=dev in a folder that has only its package.json', async (t) => {
     const project = createTempDirectory(t)
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as object
     await writeFile(join(project, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {} }))

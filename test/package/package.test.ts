@@ -7,10 +7,10 @@ import { publint } from 'publint'
 import { installPackage, packPackage, runScript } from '../support/package/packed-package.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
-/** The most bytes that may be downloaded; what takes the room stands in CONTRIBUTING. */
+/** The maximum download size. CONTRIBUTING.md lists what uses it. */
 const MAX_PACKED_BYTES = 250_000
 
-// Away from what else is installed here, which its modules and types would find too.
+// Installed in a temporary folder, where its modules and types can't resolve the project's own dependencies.
 suite('the package', async () => {
   const { tarball } = await packPackage()
   const project = createTempDirectory({ after })
@@ -24,40 +24,40 @@ suite('the package', async () => {
     dependencies?: object
   }
 
-  test('is small', async () => {
+  test(`is smaller than ${MAX_PACKED_BYTES} bytes`, async () => {
     const { size } = await stat(tarball)
-    assert.ok(size <= MAX_PACKED_BYTES, `${size} bytes are packed`)
+    assert.ok(size <= MAX_PACKED_BYTES, `the package has ${size} bytes`)
   })
 
-  test('holds nothing but dist and what describes it', () => {
+  test('contains only dist, the documentation and package.json', () => {
     const names = new Set(files.map((path) => path.replace(/^dist\/.*|(?<=^docs\/).*(?=\.md$)/, '*')))
-    const described = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs/*.md', 'docs/grafana.json']
-    assert.deepEqual([...names].sort(), ['*', ...described, 'package.json'])
+    const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs/*.md', 'docs/grafana.json']
+    assert.deepEqual([...names].sort(), ['*', ...documents, 'package.json'])
   })
 
-  test('has nothing that an earlier build left', () => {
+  test('contains no leftovers of earlier builds', () => {
     assert.ok(!files.some((path) => path.includes('/left.')))
   })
 
-  test('has its comments in the declarations only', async () => {
+  test('has comments only in its declarations', async () => {
     for (const path of files.filter((name) => name.endsWith('js'))) {
       assert.doesNotMatch(await readFile(join(folder, path), 'utf8'), /^\s*(\/\/|\/\*)/m, path)
     }
     assert.match(await readFile(join(folder, 'dist/plant-store.d.ts'), 'utf8'), /^\/\*\*\n \* Makes a service/m)
   })
 
-  test('has the right types for each way in which compilers find modules', async () => {
-    const found = await checkPackage(createPackageFromTarballData(await readFile(tarball)))
-    assert.ok(found.types !== false)
-    assert.deepEqual([found.types.kind, found.problems], ['included', []])
+  test('has correct types for every module resolution mode', async () => {
+    const result = await checkPackage(createPackageFromTarballData(await readFile(tarball)))
+    assert.ok(result.types !== false)
+    assert.deepEqual([result.types.kind, result.problems], ['included', []])
   })
 
-  test('is what publint asks for', async () => {
+  test('passes publint', async () => {
     const { messages } = await publint({ pkgDir: folder, pack: false, strict: true })
     assert.deepEqual(messages, [])
   })
 
-  test('brings no other package along', async () => {
+  test('installs no other packages', async () => {
     assert.deepEqual(await readdir(join(project, 'node_modules')), ['.bin', '.package-lock.json', 'plant-store'])
     assert.equal(manifest.dependencies, undefined)
   })
@@ -66,7 +66,7 @@ suite('the package', async () => {
     ['module', 'await import'],
     ['commonjs', 'require'],
   ] as const) {
-    test(`exports what the sources of each module do, by ${load}()`, async () => {
+    test(`exports the same names as the sources with ${load}()`, async () => {
       const modules = Object.entries(manifest.exports).filter(([path]) => path !== './package.json')
       const names = modules.map(([path]) => `"${posix.join('plant-store', path)}"`)
       const code = `for (const name of [${names.join()}]) console.log(Object.keys(${load}(name)).sort().join())`

@@ -9,11 +9,13 @@ import { packPackage } from '../support/package/packed-package.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 
-/** Node 24 knows of no permission for the network. */
+/** Node 24 doesn't have a permission for the network. */
 const NETWORK_FLAGS = process.allowedNodeEnvironmentFlags.has('--allow-net') ? ['--allow-net'] : []
 
-/** The arguments of Node and what else runs the program with these permissions and settings, in a folder of its own. */
-async function prepareProgram(
+/**
+ * Returns the arguments and options that run the standalone server with these permissions and settings in a new folder.
+ */
+async function prepareServer(
   t: TestContext,
   flags: readonly string[],
   settings: NodeJS.ProcessEnv,
@@ -26,7 +28,7 @@ async function prepareProgram(
   return [[...own, ...flags.map((flag) => flag.replace('.', cwd)), join(dist, 'server.js')], { cwd, env }]
 }
 
-suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 && 'Node 24 has it' }, () => {
+suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 && 'requires Node 24' }, () => {
   const FILE = { PLANT_STORE_TOKENS: undefined, PLANT_STORE_TOKENS_FILE: 'tokens' }
   const SQLITE = { PLANT_STORE_URL: 'sqlite:plants.db' }
   const SOCKET = { PORT: undefined, HOST: './sock' }
@@ -36,7 +38,7 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
   const closed = (why: string, flag: string): string =>
     `cannot open the store at PLANT_STORE_URL: ${why}: ` +
     `Access to this API has been restricted. Use ${flag} to manage permissions.`
-  const rows: readonly [flags: readonly string[], settings: NodeJS.ProcessEnv, said: string][] = [
+  const rows: readonly [flags: readonly string[], settings: NodeJS.ProcessEnv, message: string][] = [
     [NETWORK_FLAGS, FILE, `PLANT_STORE_TOKENS_FILE: the file cannot be read ${refused('--allow-fs-read')}`],
     [NETWORK_FLAGS, SQLITE, closed('SQLite database plants.db', '--allow-fs-read')],
     [[...NETWORK_FLAGS, read], SQLITE, closed('SQLite database plants.db', '--allow-fs-write')],
@@ -48,17 +50,18 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
     [NETWORK_FLAGS, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
     [[], {}, 'with --permission, the server also needs --allow-net'],
   ]
-  for (const [flags, settings, said] of rows) {
-    const skip = flags.length === 0 && NETWORK_FLAGS.length === 0 && 'this Node gives the network to all'
-    test(`says what it lacks: ${Object.values(settings).join(' ')} with [${flags.join(' ')}]`, { skip }, async (t) => {
-      const [args, options] = await prepareProgram(t, flags, settings)
+  for (const [flags, settings, message] of rows) {
+    const skip = flags.length === 0 && NETWORK_FLAGS.length === 0 && 'this Node version always permits the network'
+    const given = `${Object.values(settings).join(' ')} with [${flags.join(' ')}]`
+    test(`exits with 2 and reports the missing permission: ${given}`, { skip }, async (t) => {
+      const [args, options] = await prepareServer(t, flags, settings)
       const { status, stderr } = spawnSync(process.execPath, args, { ...options, encoding: 'utf8' })
-      assert.deepEqual([status, stderr], [2, `plant-store: ${said}\n`])
+      assert.deepEqual([status, stderr], [2, `plant-store: ${message}\n`])
     })
   }
 
-  test('serves with a file of tokens, SQLite and a socket, and is ready', async (t) => {
-    const [args, options] = await prepareProgram(t, [...NETWORK_FLAGS, read, write], { ...FILE, ...SQLITE, ...SOCKET })
+  test('creates plants and is ready with a token file, SQLite and a Unix socket', async (t) => {
+    const [args, options] = await prepareServer(t, [...NETWORK_FLAGS, read, write], { ...FILE, ...SQLITE, ...SOCKET })
     const path = join(options.cwd, 'sock')
     const child = startChild(t, process.execPath, args, options)
     assert.equal(String(await once(child.stdout!, 'data')), `plant-store listening on unix:${path}\n`)

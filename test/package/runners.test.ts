@@ -5,7 +5,7 @@ import { getCode, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-/** What the document says of each runner: its `test`, and the command. */
+/** The `test` option and the command that the document shows for each runner. */
 const rows = readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)
 const DOCUMENTED_RUNNERS = new Map(
   Array.from(rows, ([, name, test, command]) => [name!, { test: test!, command: command! }]),
@@ -13,10 +13,10 @@ const DOCUMENTED_RUNNERS = new Map(
 
 interface Runner {
   readonly isCommonJs?: true
-  /** How a test file has what the document calls `test`. */
+  /** The import of the test function, if it isn't global. */
   readonly import?: string
   readonly files?: Record<string, string>
-  /** The first version of Node that it runs on. */
+  /** The first Node version that the runner supports. */
   readonly since?: number
 }
 
@@ -33,18 +33,21 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   AVA: { import: "import test from 'ava'" },
 }
 
-test('docs/stores.md names the runners that are tried', () => {
+test('docs/stores.md lists the tested runners', () => {
   assert.deepEqual([...DOCUMENTED_RUNNERS.keys()], Object.keys(RUNNERS))
 })
 
 const NODE = Number.parseInt(process.versions.node)
 
 for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of Object.entries(RUNNERS)) {
-  suite(name, { skip: NODE < since ? `it needs Node ${since}` : skipWithoutPeers() }, () => {
+  suite(name, { skip: NODE < since ? `requires Node ${since}` : skipWithoutPeers() }, () => {
     const { test: registers, command } = DOCUMENTED_RUNNERS.get(name)!
 
-    /** Runs the suite on a store, and gives what the runner says. */
-    async function runSuite(t: TestContext, create: string, isSound: boolean) {
+    /**
+     * Runs the conformance suite and returns the output of the runner.
+     * @param shouldPass whether the runner must exit with 0
+     */
+    async function runSuite(t: TestContext, create: string, shouldPass: boolean) {
       const modules = isCommonJs
         ? `const { storeConformance } = require('plant-store/conformance')
            const { memoryStore } = require('plant-store')`
@@ -55,22 +58,22 @@ for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of O
         storeConformance({ test: ${registers}, create: ${create}, storeTimeoutMs: 1000 })`
       const file = `test/store.test.${isCommonJs ? 'cjs' : 'mjs'}`
       const project = await createProject(t, { 'package.json': '{}', [file]: code, ...files })
-      return runScript(`${isSound ? '' : '! '}{ ${command}; } 2>&1`, project, { CI: '1' })
+      return runScript(`${shouldPass ? '' : '! '}{ ${command}; } 2>&1`, project, { CI: '1' })
     }
 
-    test('runs the suite of the package', async (t) => {
-      const said = await runSuite(t, 'memoryStore', true)
-      assert.match(said, new RegExp(`\\b${Object.keys(CHECKS).length}\\b`))
+    test('runs all tests of the conformance suite', async (t) => {
+      const output = await runSuite(t, 'memoryStore', true)
+      assert.match(output, new RegExp(`\\b${Object.keys(CHECKS).length}\\b`))
     })
 
-    test('says which promise a store breaks', async (t) => {
-      const said = await runSuite(t, '() => ({ ...memoryStore(), ping: () => new Promise(() => {}) })', false)
-      assert.ok(said.includes('ping() must settle. It has not within 1000 ms.'), said)
+    test('prints the error of a failed conformance test', async (t) => {
+      const output = await runSuite(t, '() => ({ ...memoryStore(), ping: () => new Promise(() => {}) })', false)
+      assert.ok(output.includes('ping() timed out after 1000 ms.'), output)
     })
   })
 }
 
-/** What the test files below need to start a service and to send requests to it. */
+/** Functions with which the test files below start a service and send requests to it. */
 const TEST_HELPERS = `
   import { createServer, request } from 'node:http'
   import { createPlantStore, memoryStore } from 'plant-store'
@@ -92,7 +95,7 @@ const TEST_HELPERS = `
     })
   }`
 
-/** Uses stores and a service while the timers of the runner are fake, and again once they are real. */
+/** Uses stores and a service with the runner's fake timers, and again with real timers. */
 const WITH_FAKE_TIMERS = `${TEST_HELPERS}
   test('plant-store works', async () => {
     const [memory, sqlite] = [memoryStore(), sqliteStore(':memory:')]
@@ -112,13 +115,13 @@ const WITH_FAKE_TIMERS = `${TEST_HELPERS}
 const JEST = "import { jest } from '@jest/globals'\nconst { useFakeTimers, useRealTimers } = jest"
 const VITEST = "import { expect, test, vi } from 'vitest'\nconst { useFakeTimers, useRealTimers } = vi"
 
-suite('the fake timers', { skip: NODE < 24 ? 'they are tried on Node 24' : skipWithoutPeers() }, () => {
+suite('stores and services work', { skip: NODE < 24 ? 'requires Node 24' : skipWithoutPeers() }, () => {
   for (const [name, head, runner, jest] of [
-    ['of Vitest', VITEST, 'Vitest', {}],
-    ['of Jest', JEST, 'Jest, in an ES module', {}],
-    ['of Jest, if they are enabled globally', JEST, 'Jest, in an ES module', { fakeTimers: { enableGlobally: true } }],
+    ['fake timers of Vitest', VITEST, 'Vitest', {}],
+    ['fake timers of Jest', JEST, 'Jest, in an ES module', {}],
+    ['globally enabled fake timers of Jest', JEST, 'Jest, in an ES module', { fakeTimers: { enableGlobally: true } }],
   ] as const) {
-    test(`${name} hold up neither stores nor services`, async (t) => {
+    test(`with ${name}`, async (t) => {
       const files = { 'package.json': JSON.stringify({ jest }), 'test/timers.test.mjs': head + WITH_FAKE_TIMERS }
       const project = await createProject(t, files)
       const output = await runScript(`{ ${DOCUMENTED_RUNNERS.get(runner)!.command}; } 2>&1`, project, { CI: '1' })
@@ -127,7 +130,7 @@ suite('the fake timers', { skip: NODE < 24 ? 'they are tried on Node 24' : skipW
   }
 })
 
-/** Tests for Jest's jsdom environment, which has no `setImmediate`, and whose `Uint8Array` isn't the one of Node. */
+/** Tests for Jest's jsdom environment, which lacks `setImmediate` and has a different `Uint8Array` than Node. */
 const JSDOM_TESTS = {
   'streams a list longer than a store page': `
     expect(typeof setImmediate).toBe('undefined')
@@ -136,7 +139,7 @@ const JSDOM_TESTS = {
     const server = await serve(createPlantStore({ store, tokens: { secret: 'ada' } }))
     expect(JSON.parse(await send(server.address().port, 'GET')).length).toBe(2500)
     server.close()`,
-  'accepts a Buffer that a body parser has left': `
+  'accepts a Buffer from a body parser': `
     expect(Buffer.alloc(0) instanceof Uint8Array).toBe(false)
     const plants = createPlantStore({ tokens: { secret: 'ada' } })
     const server = await serve(async (request, response) => {
@@ -147,7 +150,7 @@ const JSDOM_TESTS = {
     server.close()`,
 }
 
-suite("a service in Jest's jsdom environment", { skip: NODE < 24 ? 'needs Node 24' : skipWithoutPeers() }, () => {
+suite("a service in Jest's jsdom environment", { skip: NODE < 24 ? 'requires Node 24' : skipWithoutPeers() }, () => {
   for (const [name, code] of Object.entries(JSDOM_TESTS)) {
     test(name, async (t) => {
       const files = {

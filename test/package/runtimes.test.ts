@@ -20,7 +20,7 @@ import { del, get, post, sendToPort } from '../support/wire/service.ts'
 
 const { text: documentText } = readDocument('docs/frameworks.md')
 
-/** The commands that the document shows for something, by the name of the runtime. */
+/** Returns the commands in a row of the document's table, by runtime. */
 function findCommands(what: string): Record<string, string> {
   const [, bun, deno] = new RegExp(`^\\| ${what} \\| \`(.*)\` \\| \`(.*)\` \\|$`, 'm').exec(documentText)!
   return { Bun: bun!, Deno: deno! }
@@ -29,10 +29,10 @@ function findCommands(what: string): Record<string, string> {
 const SERVICE_COMMANDS = findCommands('your own server')
 const PROGRAM_COMMANDS = findCommands('the standalone server, with SQLite')
 
-/** Where the program `deno` itself is: the script in its place would keep signals to itself. */
+/** The folder of the real deno executable: npm's wrapper script doesn't forward signals. */
 const DENO_DIRECTORY = fileURLToPath(new URL('../peers/node_modules/deno', import.meta.url))
 
-/** Runs a command in a project until it answers. It ends with the scope. */
+/** Starts a command in a project and waits until it responds to requests. The process is killed when the scope ends. */
 async function startInProject(
   t: CleanupScope,
   project: string,
@@ -42,18 +42,18 @@ async function startInProject(
 ): Promise<ChildProcess> {
   const [name, ...args] = command.replace('node_modules', '../node_modules').split(' ')
   const own = { PATH: `${DENO_DIRECTORY}:${ENV_WITHOUT_COVERAGE['PATH']}`, PORT: String(port), HOME: project }
-  // The program logs what it does.
+  // The output is ignored, because the server writes a log.
   const child = startChild(t, name!, args, {
     cwd: project,
     env: { ...ENV_WITHOUT_COVERAGE, ...own, ...env },
     stdio: 'ignore',
   })
   await waitUntil(() => {
-    assert.equal(child.exitCode, null, `${command} ends`)
-    // While it is starting it may take a request and lose it.
-    const asked = sendToPort(port, { method: 'OPTIONS', path: '/plants', fields: [] })
-    const isAnswered = asked.then(({ status }) => status > 0).catch(() => false)
-    return Promise.race([isAnswered, setTimeout(1000, false, { ref: false })])
+    assert.equal(child.exitCode, null, `${command} exited`)
+    // A runtime that is still starting can accept a request and never respond.
+    const response = sendToPort(port, { method: 'OPTIONS', path: '/plants', fields: [] })
+    const hasResponded = response.then(({ status }) => status > 0).catch(() => false)
+    return Promise.race([hasResponded, setTimeout(1000, false, { ref: false })])
   })
   return child
 }
@@ -73,7 +73,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
         assert.deepEqual([list.status, list.body], [200, MANY_PLANTS_JSON])
       })
 
-      await t.test('refuses an upload while it is sent, and closes', async (t) => {
+      await t.test(`rejects an upload while it is sent, and closes the connection (${name})`, async (t) => {
         const client = await RawConnection.open(port)
         t.after(() => client.socket.destroy())
         client.send('POST /plants HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n')
@@ -81,19 +81,19 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
         assert.deepEqual([answer!.status, answer!.headers.get('connection')], [401, 'close'])
       })
 
-      await t.test('answers pipelined requests in order', async (t) => {
+      await t.test(`responds to pipelined requests in order (${name})`, async (t) => {
         const client = await RawConnection.open(port)
         t.after(() => client.socket.destroy())
         const plant = '{"id":1,"name":"Fern"}'
         const head = 'HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer pipelined\r\n'
         const body = `Content-Type: application/json\r\nContent-Length: ${plant.length}\r\n\r\n${plant}`
         client.send(`POST /plants ${head}${body}GET /plants ${head}\r\nDELETE /plants/1 ${head}\r\n`)
-        const answers = (await client.readResponses(3)).map(({ status, body }) => `${status} ${body}`)
-        assert.deepEqual(answers, ['200 {"name":"Fern"}', '200 [{"name":"Fern"}]', '204 '])
+        const responses = (await client.readResponses(3)).map(({ status, body }) => `${status} ${body}`)
+        assert.deepEqual(responses, ['200 {"name":"Fern"}', '200 [{"name":"Fern"}]', '204 '])
       })
     })
 
-    test('the program keeps plants in SQLite, and ends with status 0', async (t) => {
+    test(`the standalone server keeps plants in SQLite across restarts, and exits with 0 (${name})`, async (t) => {
       const project = await createProject(t)
       const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${join(project, 'plants.db')}` }
       const [first, second] = [await findFreePort(), await findFreePort()]
@@ -107,7 +107,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       assert.equal((await sendToPort(second, del('secret', 9007199254740993n))).status, 204)
     })
 
-    test('the program keeps plants in SQLite in memory', async (t) => {
+    test(`the standalone server supports an in-memory SQLite database (${name})`, async (t) => {
       const port = await findFreePort()
       const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: 'sqlite::memory:' }
       await startInProject(t, await createProject(t), PROGRAM_COMMANDS[name]!, port, env)
@@ -115,7 +115,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       assert.equal((await sendToPort(port, get('secret'))).body, '[{"name":"Fern"}]')
     })
 
-    test('the program answers 500 if SQLite fails to read', { skip: skipWithoutSqlite }, async (t) => {
+    test(`the standalone server sends 500 if SQLite fails (${name})`, { skip: skipWithoutSqlite }, async (t) => {
       const project = await createProject(t)
       const path = join(project, 'plants.db')
       const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${path}` }

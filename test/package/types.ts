@@ -1,4 +1,4 @@
-/** What must compile and what must not. This file is never run: the compiler is the test. */
+/** Code that must compile, and code that must not. The type checker is the test; this file is never run. */
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
 import type { Oas3_1Definition } from '@redocly/openapi-core'
@@ -25,43 +25,43 @@ createPlantStore({
 })
 createPlantStore({ tokens, authenticate: undefined, store: undefined, maxLimit: undefined, onError: undefined })
 createPlantStore({ tokens, onResponse: ({ request }: { request: HostRequest }) => request.socket.remoteAddress })
-// @ts-expect-error it may be one of HTTP/2
+// @ts-expect-error the request can be an HTTP/2 request
 createPlantStore({ tokens, onResponse: ({ request }: { request: IncomingMessage }) => request.url })
-// @ts-expect-error it may be one of HTTP/2
+// @ts-expect-error the request can be an HTTP/2 request
 createPlantStore({ tokens, onError: (_, request: IncomingMessage) => request.url })
-// @ts-expect-error it may be one of HTTP/2
+// @ts-expect-error the request can be an HTTP/2 request
 createPlantStore({ authenticate: (_, request: IncomingMessage) => request.url })
-// @ts-expect-error no error has this code
+// @ts-expect-error 40402 isn't an error code
 createPlantStore({ tokens, onResponse: ({ error }) => error === 40402 })
 
-// @ts-expect-error who may ask?
+// @ts-expect-error either tokens or authenticate is required
 createPlantStore({})
-// @ts-expect-error one of them, not both
+// @ts-expect-error tokens and authenticate are mutually exclusive
 createPlantStore({ tokens, authenticate })
-// @ts-expect-error an owner is a string
+// @ts-expect-error an owner must be a string
 createPlantStore({ tokens: { secret: 7 } })
-// @ts-expect-error an owner is a string
+// @ts-expect-error an owner must be a string
 createPlantStore({ authenticate: () => 7 })
-// @ts-expect-error an object says what its token may do
+// @ts-expect-error an object must have an access level
 createPlantStore({ tokens: { secret: { owner: 'ada' } } })
-// @ts-expect-error an object says what its token may do
+// @ts-expect-error an object must have an access level
 createPlantStore({ authenticate: () => ({ owner: 'ada', access: undefined }) })
-// @ts-expect-error there is no such option
+// @ts-expect-error unknown option
 createPlantStore({ tokens, maxBodybytes: 1 })
-// @ts-expect-error a number of milliseconds
+// @ts-expect-error a timeout must be a number of milliseconds
 createPlantStore({ tokens, storeTimeoutMs: '10s' })
-// @ts-expect-error a message, or nothing
+// @ts-expect-error validate must return a message or nothing
 createPlantStore({ tokens, validate: () => false })
 createPlantStore({ tokens, validate: async () => Promise.resolve(undefined) })
 createPlantStore({ tokens, validate: ({ name }, { owner, request }) => (name === owner ? request.url : null) })
-// @ts-expect-error a promise of a message, or of nothing
+// @ts-expect-error validate must resolve to a message or nothing
 createPlantStore({ tokens, validate: async () => Promise.resolve(false) })
-// @ts-expect-error a store has list, too
+// @ts-expect-error a store must have list
 createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
 
 createServer(createPlantStore({ tokens }))
 
-/** Optional members that a class makes undefined, not absent. */
+/** A connection class whose optional members are present but undefined. */
 class MinimalConnection {
   get processID(): number | undefined {
     return undefined
@@ -80,19 +80,19 @@ export const closing: unknown = sqliteStore(':memory:').close()
 export const disposing: readonly Promise<void>[] = [memoryStore()[Symbol.asyncDispose]()]
 
 const store: Store = memoryStore()
-// @ts-expect-error an id is a bigint
+// @ts-expect-error an id must be a bigint
 void store.create('ada', { id: 1, name: 'Fern' })
-// @ts-expect-error a page has a limit
+// @ts-expect-error a page request must have a limit
 void store.list('ada', { maxBytes: 1 })
-// @ts-expect-error a page has a bound in bytes, too
+// @ts-expect-error a page request must have maxBytes
 void store.list('ada', { limit: 1 })
 
 export const plant: NewPlant = { id: 1n, name: 'Fern', tag: undefined }
-// @ts-expect-error a plant does not change
+// @ts-expect-error plants are readonly
 plant.name = 'Monstera'
-// @ts-expect-error what is answered has no id
+// @ts-expect-error returned plants have no id
 export const returnedPlant: Plant = { id: 1n, name: 'Fern' }
-// @ts-expect-error null is no tag
+// @ts-expect-error a tag can't be null
 export const tagged: Plant = { name: 'Fern', tag: null }
 export const options: PlantStoreOptions = { tokens }
 export const code: ErrorCode = 40900
@@ -101,9 +101,9 @@ export const description: PlantStoreDescription = openapi
 export const title: string = openapi.info.title
 export const operationId: string = openapi.paths['/plants'].get.operationId
 export const required: string[] | undefined = openapi.components.schemas.NewPlant.required
-// @ts-expect-error the program has it, the service does not
+// @ts-expect-error only the standalone server has /livez
 export const livez: unknown = openapi.paths['/livez']
-// @ts-expect-error the description does not change
+// @ts-expect-error the OpenAPI document is readonly
 openapi.info.title = 'Weeds'
 export const mounted: object = { ...openapi, servers: [{ url: '/api/v1' }] }
 export const forTools: Pick<Oas3_1Definition, 'info' | 'paths' | 'security' | 'tags'> = openapi

@@ -5,8 +5,8 @@ import { findCodeBlocks, getCode, readDocument } from '../support/package/docume
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { PEERS, skipWithoutPeers } from '../support/package/peers.ts'
 
-/** What a project may import, and a mistake that only the compiler finds. */
-const PROGRAM = `
+/** A project that uses every entry point, and a type error that the compiler must report. */
+const PROJECT = `
   import { createServer } from 'node:http'
   import { createPlantStore, memoryStore, StoreUnavailableError, type NewPlant, type Store } from 'plant-store'
   import { storeConformance } from 'plant-store/conformance'
@@ -32,7 +32,7 @@ const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' }
 
 const COMPILERS = PEERS.filter((name) => name.startsWith('typescript-'))
 
-/** What a host may export whose types it doesn't write, for declarations of its own. */
+/** Exports of a host whose types TypeScript infers and must be able to write into declarations. */
 const INFERRED = `
   import * as plantStore from 'plant-store'
   import * as conformance from 'plant-store/conformance'
@@ -54,7 +54,7 @@ const INFERRED = `
   export const options = { ...({} as plantStore.PlantStoreOptions) }
 `
 
-/** OpenAPI tools to which a host hands the description. */
+/** A host that passes the OpenAPI document to OpenAPI tools. */
 const OPENAPI_TOOLS = `
   import swagger from '@fastify/swagger'
   import { middleware } from 'express-openapi-validator'
@@ -73,7 +73,7 @@ const OPENAPI_TOOLS = `
 
 for (const compiler of COMPILERS) {
   test(
-    `${compiler} writes declarations of what a host infers from the package`,
+    `${compiler} emits declarations for types that a host infers from the package`,
     { skip: skipWithoutPeers() },
     async (t) => {
       const options = { ...NODENEXT, declaration: true }
@@ -81,43 +81,48 @@ for (const compiler of COMPILERS) {
     },
   )
 
-  test(`${compiler} lets OpenAPI tools accept the description`, { skip: skipWithoutPeers() }, async (t) => {
-    assert.equal(await compile(t, compiler, { 'main.mts': OPENAPI_TOOLS }, NODENEXT), '')
-  })
+  test(
+    `${compiler} accepts the OpenAPI document as an argument of OpenAPI tools`,
+    { skip: skipWithoutPeers() },
+    async (t) => {
+      assert.equal(await compile(t, compiler, { 'main.mts': OPENAPI_TOOLS }, NODENEXT), '')
+    },
+  )
 
   test(`${compiler} compiles against the package, as ESM and as CommonJS`, { skip: skipWithoutPeers() }, async (t) => {
-    // The declarations themselves are checked too.
+    // Also type-checks the declarations of the package.
     const options = { ...NODENEXT, skipLibCheck: false }
-    assert.equal(await compile(t, compiler, { 'main.mts': PROGRAM, 'main.cts': PROGRAM }, options), '')
+    assert.equal(await compile(t, compiler, { 'main.mts': PROJECT, 'main.cts': PROJECT }, options), '')
   })
 }
 
 const BUNDLER = { module: 'esnext', moduleResolution: 'bundler' }
 const NODE10 = { module: 'commonjs', moduleResolution: 'node10' }
 
-// How else a project may have its modules found. The newest compiler has given node10 up.
+// Other module resolution modes. The newest compiler no longer supports node10.
 for (const [compiler, options] of [
   ['typescript-5.4', BUNDLER],
   ['typescript-5.4', NODE10],
   ['typescript-7.0', BUNDLER],
 ] as const) {
-  test(`${compiler} finds the package by ${options.moduleResolution}`, { skip: skipWithoutPeers() }, async (t) => {
-    assert.equal(await compile(t, compiler, { 'main.ts': PROGRAM }, options), '')
+  const mode = options.moduleResolution
+  test(`${compiler} resolves the package with moduleResolution ${mode}`, { skip: skipWithoutPeers() }, async (t) => {
+    assert.equal(await compile(t, compiler, { 'main.ts': PROJECT }, options), '')
   })
 }
 
-test('the examples in TypeScript compile, as their readers copy them', { skip: skipWithoutPeers() }, async (t) => {
+test('the TypeScript examples in the docs compile', { skip: skipWithoutPeers() }, async (t) => {
   const blocks = ['docs/frameworks.md', 'docs/authentication.md'].flatMap((path) =>
     findCodeBlocks(readDocument(path), 'ts').map(({ code, line }) => [`${path}-${line}.mts`, code] as const),
   )
   assert.equal(await compile(t, 'typescript-6.0', Object.fromEntries(blocks), NODENEXT), '')
 })
 
-test('docs/stores.md shows the signatures of a store', { skip: skipWithoutPeers() }, async (t) => {
+test('docs/stores.md shows the actual types of a store', { skip: skipWithoutPeers() }, async (t) => {
   const code = `
     import type * as Exported from 'plant-store'
     ${getCode('docs/stores.md', 'ts')}
-    // If both halves had an alias, TypeScript would overlook what is optional or readonly.
+    // Don't extract the two function types into an alias: TypeScript would then ignore optional and readonly.
     type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
     export const same: [Same<NewPlant, Exported.NewPlant>, Same<PageRequest, Exported.PageRequest>] = [true, true]
     export const store: Same<Store, Exported.Store> = true`
@@ -125,8 +130,8 @@ test('docs/stores.md shows the signatures of a store', { skip: skipWithoutPeers(
 })
 
 /**
- * Compiles the files of a strict project that has the package. Gives what the compiler has to say; the types of Node
- * are older than some compilers, and not ours.
+ * Compiles the files of a strict project in which the package is installed. Returns the errors of the compiler, except
+ * errors in the types of Node, which are older than some compilers.
  */
 async function compile(t: TestContext, compiler: string, files: Record<string, string>, options: object) {
   const strict = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true }
@@ -136,8 +141,8 @@ async function compile(t: TestContext, compiler: string, files: Record<string, s
     'tsconfig.json': JSON.stringify({ compilerOptions, files: Object.keys(files) }),
   })
   const tsc = fileURLToPath(new URL(`../peers/node_modules/${compiler}/bin/tsc`, import.meta.url))
-  const said = await runScript(`node '${tsc}' --project . --pretty false 2>&1 || true`, project)
-  return said
+  const output = await runScript(`node '${tsc}' --project . --pretty false 2>&1 || true`, project)
+  return output
     .split('\n')
     .filter((line) => /^\S/.test(line) && !line.includes('/@types/node/'))
     .join('\n')

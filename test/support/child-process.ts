@@ -1,12 +1,15 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 
-/** What something ends with: a test, or a program that tests by hand. */
+/** Runs cleanup callbacks when it ends. Both a test context and the scope of a manual test script implement it. */
 export interface CleanupScope {
   after(callback: () => unknown): unknown
 }
 
-/** Runs what tests by hand. What it starts ends with it, the last first, also if it fails or is broken off. */
+/**
+ * Runs a manual test script and exits. Cleanup callbacks run in reverse order, even if the script fails or is
+ * interrupted.
+ */
 export async function runWithCleanup(main: (scope: CleanupScope) => Promise<void>): Promise<never> {
   const cleanups: (() => unknown)[] = []
   try {
@@ -20,7 +23,7 @@ export async function runWithCleanup(main: (scope: CleanupScope) => Promise<void
   process.exit()
 }
 
-/** Starts a process. It is killed with its scope: some end only after a while if they are asked to. */
+/** Starts a child process. It's killed when the scope ends, because some processes take a while to exit on SIGTERM. */
 export function startChild(
   t: CleanupScope,
   command: string,

@@ -1,12 +1,12 @@
-/** The CPU time of this process since then, in microseconds. */
+/** Returns the CPU time that this process has used since `startUsage`, in microseconds. */
 export function cpuTimeSince(startUsage: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(startUsage)
   return user + system
 }
 
 /**
- * The CPU time of a call in microseconds: the least of a few tries, or the first that is less than `enough`. What else
- * the machine does makes a call slower, never faster.
+ * Measures the CPU time of a call in microseconds. Returns the minimum of five attempts, or the first value below
+ * `targetMicros`: other load on the machine can only make a call slower.
  */
 export async function measureCpuTime(call: () => unknown, targetMicros = 0): Promise<number> {
   let minMicros = Infinity

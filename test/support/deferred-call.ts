@@ -1,6 +1,6 @@
-/** A call that is answered when the test says so. */
+/** A mock async call whose result the test resolves. */
 export class DeferredCall<T> {
-  /** Settles once the call is made. */
+  /** Resolves when the call is made. */
   readonly called: Promise<void>
   readonly result: Promise<T>
   resolve!: (value: T) => void

@@ -1,13 +1,13 @@
 const TICK_MS = 10
 
-/** Keeps the event loop from turning, as a machine does that is busy with something else. */
+/** Blocks the event loop, as a busy machine does. */
 export function blockEventLoop(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
 }
 
 /**
- * A clock that tells how many milliseconds have passed for this process. What a machine that is busy with something else
- * takes from it does not count, so that timers can be held against it.
+ * Returns a clock in milliseconds that stands still while the event loop is blocked or the process doesn't get CPU
+ * time. Tests can compare timers with it on a busy machine.
  */
 export function createProcessClock(): () => number {
   let ticks = 0
@@ -15,7 +15,7 @@ export function createProcessClock(): () => number {
   return () => ticks * TICK_MS
 }
 
-/** How many timers keep the process from ending. */
+/** Returns the number of timers that keep the process alive. */
 export function countTimers(): number {
   return process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
 }

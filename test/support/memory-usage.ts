@@ -3,18 +3,18 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-// Once: a context takes 160 KiB, and V8 may keep one for a while.
+// Created once, because a context takes 160 KiB, which V8 can keep allocated for a while.
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** The bytes that are still held after a garbage collection. */
+/** Returns the heap size in bytes after a garbage collection. */
 export function measureHeapUsed(): number {
   collectGarbage()
   return process.memoryUsage().heapUsed
 }
 
-/** The bytes that are still held in the heap and in buffers. */
+/** Returns the size of the heap and of all buffers in bytes after garbage collection. */
 export async function measureMemoryUsed(): Promise<number> {
-  // What a collection frees of buffers, it counts as used until a later one.
+  // V8 counts buffers that a collection frees as used until a later collection.
   for (let i = 0; i < 3; i++) {
     measureHeapUsed()
     await setImmediate()

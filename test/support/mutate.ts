@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What the grammars of HTTP, JSON and the parameters turn on. */
+/** Significant tokens of the grammars of HTTP, JSON and the query parameters. */
 const TOKENS: readonly string[] = [
   ...['\r\n', '\n', '\r', '\0', ' ', '\t', ':', '\r\n\r\n'],
   ...['\x7f', '\xff', '\x80', '\xc3', '\xc3\xa9', '\xc0\x80', '\xe2\x82', '\xed\xa0\x80', '\xef\xbb\xbf', '\xf4\x90'],
@@ -22,7 +22,7 @@ const TOKENS: readonly string[] = [
   ...['1'.repeat(5000), '['.repeat(100), '"'.repeat(100), ' '.repeat(5000)],
 ]
 
-/** Changes words, numbers and signs of a text in a few places, or in none. Each character stands for a byte. */
+/** Mutates words, numbers and punctuation of a text in up to four places. Each character represents a byte. */
 export function mutate(original: fc.Arbitrary<string>, otherTexts: readonly string[]): fc.Arbitrary<string> {
   const change = fc.record({
     position: fc.nat(),

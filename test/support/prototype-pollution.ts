@@ -1,4 +1,4 @@
-/** Adds members to `Object.prototype`, as a vulnerable library lets a client do, while a function runs. */
+/** Pollutes `Object.prototype` while a function runs, as a client can do if the host has a vulnerable library. */
 export function withPollutedPrototype<T>(properties: object, run: () => T): T {
   Object.assign(Object.prototype, properties)
   try {
@@ -8,7 +8,7 @@ export function withPollutedPrototype<T>(properties: object, run: () => T): T {
   }
 }
 
-/** As {@link withPollutedPrototype}, until the promise of the function settles. */
+/** Async variant of {@link withPollutedPrototype}: cleans up when the promise settles. */
 export async function whilePolluted<T>(members: object, run: () => Promise<T>): Promise<T> {
   Object.assign(Object.prototype, members)
   try {

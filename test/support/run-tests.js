@@ -1,5 +1,5 @@
-// Runs the tests: those of the files and folders that are named, or else all but the long ones. Options go to the test
-// runner of Node: npm test -- test/plants test/http/body.test.ts --test-name-pattern=limit
+// Runs the tests in the given files and folders, or by default all tests except the slow ones. Options are passed to
+// Node's test runner: npm test -- test/plants test/http/body.test.ts --test-name-pattern=limit
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -11,25 +11,25 @@ process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
 const TYPESCRIPT_FLAGS = ['--import', import.meta.resolve('./typescript.js')]
 
-// Once here, so that no process of a test has to do it.
+// Compiles all files once, so that the test processes don't have to.
 for (const path of ['src', 'test', 'bench'].flatMap(listFiles)) {
   if (!/(?<!\.d)\.ts$/.test(path)) continue
   try {
     compile(pathToFileURL(path))
   } catch {
-    // It is no TypeScript yet. The test that imports it says so.
+    // The file has a syntax error. The test that imports it will report that.
   }
 }
 
-/** What Node compiles is kept for the next process, but then it could not tell exactly what has run. */
+/** V8 coverage isn't exact for code from Node's compile cache, so the cache is disabled while coverage is measured. */
 const isMeasuringCoverage = process.env.NODE_V8_COVERAGE !== undefined
 if (!isMeasuringCoverage)
   process.env.NODE_COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url))
 
-/** Most tests wait for something else most of the time. */
+/** More processes than cores, because most tests spend most of their time waiting. */
 const CONCURRENCY = `--test-concurrency=${2 * availableParallelism()}`
 
-/** Outages, loads, compilers and browsers take long by their nature: they run if they are named, and for coverage. */
+/** Slow tests with outages, load, compilers or browsers. They run only if they are named, or for coverage. */
 const SLOW_TESTS = [
   'test/contract/compression.test.ts',
   'test/contract/middleware.test.ts',
@@ -47,14 +47,14 @@ const SLOW_TESTS = [
   'test/stores/postgres/deployments/under-load.test.ts',
 ]
 
-/** Counting what has run costs more than what these tests hold to a bound. */
+/** Tests that limit CPU time, which collecting coverage would exceed. */
 const EXCLUDED_FROM_COVERAGE = ['test/hostile/request-cost.test.ts']
 
 const tests = listFiles('test')
   .filter((path) => path.endsWith('.test.ts'))
   .sort()
 
-/** What the folders called peers have installed may have tests of its own. */
+/** Returns all files in a folder, except in folders named peers, whose packages can contain their own tests. */
 function listFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`
@@ -63,7 +63,9 @@ function listFiles(folder) {
   })
 }
 
-/** The tests that a name means. Node itself passes over names of nothing, or takes a folder for a test. */
+/**
+ * Returns the tests for the path of a file or folder. Node itself ignores missing files and runs a folder as a test.
+ */
 function findTests(name) {
   const path = relative('', name).replaceAll(sep, '/')
   return tests.filter((file) => file === path || file.startsWith(`${path}/`))
@@ -74,11 +76,11 @@ const options = args.filter((argument) => argument.startsWith('--'))
 const names = args.filter((argument) => !argument.startsWith('--'))
 const unknown = names.filter((name) => findTests(name).length === 0)
 
-/** It repeats what failed at its end, so that nobody looks for it in thousands of lines. */
+/** The spec reporter lists all failures again at the end of its output. */
 const REPORTER = options.some((option) => option.startsWith('--test-reporter')) ? [] : ['--test-reporter=spec']
 
 if (unknown.length > 0) {
-  console.error(`There is no test at ${unknown.join(', ')}. The value of an option is given after "=".`)
+  console.error(`No tests found at ${unknown.join(', ')}. Write the value of an option after "=".`)
   process.exitCode = 2
 } else {
   const excluded = isMeasuringCoverage ? EXCLUDED_FROM_COVERAGE : SLOW_TESTS

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-/** Holds the code of each file by a digest of its text. */
+/** Contains the compiled code of each file, by a digest of its source. */
 const CACHE_DIRECTORY = new URL(`../../node_modules/.cache/typescript/${process.version}/`, import.meta.url)
 
-/** Node's own way leaves all else where it stands, as coverage needs it. */
+/** Removes types. Node's own type stripping keeps the positions of all other code, which coverage relies on. */
 function stripTypes(text, path) {
   if (module.stripTypeScriptTypes === undefined) return transpile(text, path)
   try {
@@ -24,14 +24,14 @@ function transpile(text, fileName) {
     .outputText
 }
 
-/** The code of a file of TypeScript. Its types are not checked. */
+/** Compiles a TypeScript file without checking its types. */
 export function compile(url) {
   const text = readFileSync(new URL(url), 'utf8')
   const cacheFile = new URL(createHash('sha256').update(text).digest('hex'), CACHE_DIRECTORY)
   if (existsSync(cacheFile)) return readFileSync(cacheFile, 'utf8')
   const code = stripTypes(text, fileURLToPath(url))
   mkdirSync(CACHE_DIRECTORY, { recursive: true })
-  // Another process may be reading it.
+  // Written to a temporary file and renamed, because another process could be reading the cache file.
   const temporary = new URL(`${cacheFile.href}.${process.pid}`)
   writeFileSync(temporary, code)
   renameSync(temporary, cacheFile)

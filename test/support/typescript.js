@@ -1,5 +1,6 @@
-// Lets Node run TypeScript. Some versions cannot do so, and the others would erase the types in every process, which
-// takes as long as a small test. To run one file: node --import ./test/support/typescript.js test/plants/plant.test.ts
+// Lets Node run TypeScript files, with a cache. Some Node versions don't support TypeScript, and the others strip types
+// again in every process, which takes as long as a small test. To run one file:
+// node --import ./test/support/typescript.js test/plants/plant.test.ts
 import module from 'node:module'
 import { load } from './typescript-hooks.js'
 

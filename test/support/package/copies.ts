@@ -2,7 +2,7 @@ import { build } from 'esbuild'
 import { createRequire } from 'node:module'
 import { compileFunction, createContext, runInContext } from 'node:vm'
 
-/** Bundles an entry point of the package, so that it shares no module with another bundle or with the sources. */
+/** Bundles an entry point of the package, so that it shares no modules with the sources or other bundles. */
 async function bundle(entry: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
@@ -15,7 +15,7 @@ async function bundle(entry: string): Promise<string> {
   return outputFiles[0]!.text
 }
 
-/** Loads another copy of the package, in this realm. */
+/** Loads another copy of the package in this realm. */
 export async function loadCopy(entry: string): Promise<unknown> {
   const module = { exports: {} }
   const load = compileFunction(await bundle(entry), ['module', 'exports', 'require']) as (...args: unknown[]) => void
@@ -23,7 +23,7 @@ export async function loadCopy(entry: string): Promise<unknown> {
   return module.exports
 }
 
-/** Loads the package in another realm, which has only the globals of JavaScript itself. */
+/** Loads the package in another realm, which has only the globals of JavaScript, not those of Node. */
 export async function loadInRealm(entry: string): Promise<{ exports: unknown; evaluate: (code: string) => unknown }> {
   const module = { exports: {} }
   const context = createContext({ module, exports: module.exports, require: createRequire(import.meta.url) })

@@ -6,7 +6,7 @@ const root = new URL('../../..', import.meta.url)
 /** A Markdown file. The path is relative to the root of the repository. */
 export type Document = Readonly<Record<'path' | 'text', string>>
 
-/** A piece of code that a document shows, the heading that it stands under, and the line on which it begins. */
+/** A code block of a document, with its heading and the line on which it starts. */
 export type CodeBlock = Readonly<Record<'language' | 'code' | 'heading', string>> & { readonly line: number }
 
 /** Reads a Markdown file, and removes the spaces with which Prettier aligns tables: tests match the rows. */
@@ -15,7 +15,7 @@ export function readDocument(path: string): Document {
   return { path, text: text.replace(/^\|.*\|$/gm, (row) => row.replace(/ {2,}/g, ' ')) }
 }
 
-/** The texts of the pages of a folder and of the folders in it, by their names. */
+/** Returns the contents of the Markdown files in a folder and its subfolders, by path relative to the folder. */
 export function readMarkdownFiles(folder: string): Record<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(`${folder}/${name}`, 'utf8')]))
@@ -23,12 +23,12 @@ export function readMarkdownFiles(folder: string): Record<string, string> {
 
 export const README: Document = readDocument('README.md')
 
-/** The pages that are made of the doc comments. */
+/** The pages that are generated from doc comments. */
 export const API_DOCUMENTS: readonly Document[] = Object.keys(readMarkdownFiles('docs/api')).map((name) =>
   readDocument(`docs/api/${name}`),
 )
 
-/** What else a user gets to read: the README and the other pages of docs/. */
+/** The README and the pages in docs/, without the generated pages. */
 export const DOCUMENTS: readonly Document[] = [
   README,
   ...readdirSync(new URL('docs/', root))
@@ -39,7 +39,7 @@ export const DOCUMENTS: readonly Document[] = [
 
 const CODE_BLOCK = /^```(\w+)\n(.*?)^```$/gms
 
-/** The code that a document shows, in a language or in all. */
+/** Returns the code blocks of a document, in all languages by default. */
 export function findCodeBlocks({ text }: Document, language?: string): CodeBlock[] {
   const blocks = [...text.matchAll(CODE_BLOCK)].map(({ index, 1: name, 2: code }) => {
     const before = text.slice(0, index)
@@ -49,13 +49,13 @@ export function findCodeBlocks({ text }: Document, language?: string): CodeBlock
   return language === undefined ? blocks : blocks.filter((block) => block.language === language)
 }
 
-/** The n-th code that a document shows in a language, under a heading or under any. */
+/** Returns the code of the nth block in a language, counted from 0, under the given heading or under any. */
 export function getCode(path: string, language: string, heading?: string, n = 0): string {
   const blocks = findCodeBlocks(readDocument(path), language)
   return blocks.filter((block) => heading === undefined || block.heading === heading)[n]!.code
 }
 
-/** The code in JavaScript that a document shows, and that in TypeScript with its types erased. */
+/** Returns the JavaScript blocks of a document and its TypeScript blocks, without types. */
 export function findPrograms(document: Document): CodeBlock[] {
   const { ES2023 } = ts.ScriptTarget
   const compilerOptions = { target: ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
@@ -66,7 +66,7 @@ export function findPrograms(document: Document): CodeBlock[] {
   return [...findCodeBlocks(document, 'js'), ...transpiled].sort((a, b) => a.line - b.line)
 }
 
-/** The text of a document without the code that it shows. */
+/** Returns the text of a document without code blocks, and without brackets in inline code. */
 export function removeCode({ text }: Document): string {
   return text.replace(CODE_BLOCK, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
 }

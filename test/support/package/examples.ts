@@ -16,33 +16,35 @@ const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
 const REPORT_LISTENING = new URL('../program/report-listening.js', import.meta.url).href
 const CERTIFICATE_DIRECTORY = fileURLToPath(new URL('../wire/tls/', import.meta.url))
 
-/** Why an example is skipped; false if it is not. */
+/** Returns the skip reason of an example, or false to run it. */
 export function getSkipReason(code: string): string | false {
   if (importsPeers(code)) return skipWithoutPeers()
-  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node has no node:sqlite'
+  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node version does not have node:sqlite'
   return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
 }
 
-/** How docs/frameworks.md mounts the service. */
+/** The examples in docs/frameworks.md. */
 export const FRAMEWORK_EXAMPLES: readonly CodeBlock[] = findPrograms(readDocument('docs/frameworks.md'))
 
-/** Whether code is a whole program; what is none begins with the path of its file. */
+/**
+ * Returns whether an example is a complete program. Others start with a comment that contains the path of their file.
+ */
 export function isCompleteProgram(code: string): boolean {
   return !code.startsWith('// ')
 }
 
-/** What an example speaks. */
+/** Returns the protocol of an example's server. */
 export function getProtocol(code: string): Protocol {
   if (code.includes("'node:http2'")) return 'h2'
   return code.includes("'node:https'") ? 'https' : 'http'
 }
 
-/** What comes before `/plants` in an example. */
+/** Returns the path under which an example mounts the service. */
 export function getMountPath(code: string): string {
   return /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
 }
 
-/** Has each token stand for an owner of its own, and the owner `many` have 5,000 plants. */
+/** Changes an example so that each token identifies its own owner and the owner `many` has 5,000 plants. */
 export function addTestOwners(code: string): string {
   const options = `{ store, authenticate: ${authenticate.toString()}`
   return `
@@ -52,14 +54,15 @@ export function addTestOwners(code: string): string {
     ${code.replace("{ tokens: { 'a-long-random-token': 'ada' }", options)}`
 }
 
-/** The list of the owner who has many plants. */
+/** The response body for a list of the owner `many`. */
 export const MANY_PLANTS_JSON: string = JSON.stringify(
   Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })),
 )
 
 /**
- * Runs an example, in a project that has the package as a user gets it, until it listens. It ends with the test.
- * @param project where; by default in a project of its own
+ * Starts an example in a project in which the packed package is installed, and waits until it listens. The process is
+ * killed when the scope ends.
+ * @param project the folder of the project; by default, a new project
  */
 export async function startExample(
   t: CleanupScope,
@@ -79,10 +82,10 @@ export async function startExample(
     env: { ...ENV_WITHOUT_COVERAGE, ...env },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  // What most hosts say of themselves is of no interest.
+  // Drains the output, so that the process never blocks on a full pipe.
   child.stdout!.resume()
   const exited = once(child, 'exit').then(() => [])
   const [port] = (await Promise.race([once(child, 'message'), exited])) as [number?]
-  assert.ok(port !== undefined, 'the example ends without listening')
+  assert.ok(port !== undefined, 'the example exited before it listened')
   return { port, child }
 }

@@ -3,23 +3,23 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { OperationObject } from '../../../src/openapi/description.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 
-/** An answer as it arrived. */
+/** A response and the request that it belongs to. */
 export interface ReceivedResponse {
   readonly method: string
-  /** The request target, with its query. */
+  /** The request target, including the query. */
   readonly path: string
   readonly status: number
-  /** Names in lower case. */
+  /** Header values by lowercase name. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** Fields that any answer may have. */
+/** Headers that any response can have. */
 const COMMON_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
 
 const { paths, components } = programDescription
 
-/** The described operations: path, method in lower case, operation. */
+/** The operations of the OpenAPI document, by path and lowercase method. */
 export const OPERATIONS: ReadonlyMap<string, ReadonlyMap<string, OperationObject>> = new Map(
   Object.entries(paths).map(([path, item]) => [path, new Map(Object.entries<OperationObject>(item))]),
 )
@@ -30,7 +30,7 @@ const ajv = new Ajv2020({ allErrors: true })
   .addVocabulary(Object.keys(programDescription))
   .addSchema(programDescription, 'openapi')
 
-/** Asserts that the interface description has such an answer to such a request. */
+/** Asserts that the OpenAPI document describes the response. */
 export function assertMatchesOpenApi(received: ReceivedResponse): void {
   const { method, status, headers, body } = received
   const [path, operation] = findOperation(received)
@@ -41,12 +41,12 @@ export function assertMatchesOpenApi(received: ReceivedResponse): void {
   const names = new Set<string>()
   for (const [name, definition] of Object.entries(response.headers ?? {})) {
     const { required } = '$ref' in definition ? components.headers[name]! : definition
-    if (required) assert.ok(name.toLowerCase() in headers, `${location} lacks ${name}`)
+    if (required) assert.ok(name.toLowerCase() in headers, `${location} doesn't have ${name}`)
     names.add(name.toLowerCase())
   }
   for (const name of Object.keys(headers)) {
     const isDescribed = COMMON_HEADERS.has(name) || names.has(name) || name === 'content-type'
-    assert.ok(isDescribed, `${location} has the field ${name}, which is not described`)
+    assert.ok(isDescribed, `${location} has the header ${name}, which isn't described`)
   }
 
   if (response.content === undefined) return assert.equal(body, '', `${location} has a body`)
@@ -57,19 +57,19 @@ export function assertMatchesOpenApi(received: ReceivedResponse): void {
   if (status >= 400) {
     const examples = Object.values(response.content['application/json'].examples ?? {})
     const codes = examples.map((example) => (example.value as { error: number }).error)
-    assert.ok(codes.includes(value.error), `${location}: ${value.error} is not described`)
+    assert.ok(codes.includes(value.error), `${location}: the error code ${value.error} isn't described`)
   }
 }
 
-/** The path and the method, as they are described, that have such a response. */
+/** Returns the path and the method of the operation that describes a response. */
 function findOperation({ method, path, status }: ReceivedResponse): [path: string, method: string] {
   const template = [...OPERATIONS.keys()].find((template) => toPattern(template).test(decodePath(path))) ?? '/plants'
   const operations = OPERATIONS.get(template)!
   const name = method.toLowerCase()
-  // What a method is answered that the resource lacks, each of its operations lists.
+  // Every operation of a resource describes the response to unsupported methods.
   const candidates = operations.has(name) ? [name] : [...operations.keys()]
   const operation = candidates.find((candidate) => status in operations.get(candidate)!.responses)
-  assert.ok(operation !== undefined, `${method} ${path} → ${status} is not described`)
+  assert.ok(operation !== undefined, `${method} ${path} → ${status} isn't described`)
   return [template, operation]
 }
 
@@ -77,7 +77,7 @@ function toPattern(template: string): RegExp {
   return new RegExp(`^${template.replaceAll('.', '\\.').replace(/{\w+}/, '[^/]+')}$`)
 }
 
-/** The path of a request target, with the escapes decoded that can be. */
+/** Returns the path of a request target. Decodes percent-escapes of ASCII characters except the slash. */
 function decodePath(target: string): string {
   const path = target.replace(/^\w+:\/\/[^/]*/, '').replace(/\?.*$/s, '')
   return path.replace(/%[2-7][0-9a-f]/gi, (escape) => (/%2f/i.test(escape) ? escape : decodeURIComponent(escape)))

@@ -10,25 +10,27 @@ import type { CleanupScope } from '../child-process.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** What goes into the package, and what it is built by. */
+/** The files that are packed, or that the build needs. */
 const SOURCES = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs', 'package.json', 'src', 'tsconfig.json']
 
-/** The file that is to be published, if that is what is to be tested. */
+/** The tarball to test instead of a new one, for example before it's published. */
 const RELEASE_TARBALL = process.env['TEST_TARBALL']
 
-/** From here a module finds what `test/peers` has installed, and then what the project itself has. */
+/** Modules in this folder can import the packages installed in `test/peers` and those of the project. */
 const PROJECTS_DIRECTORY = join(ROOT, 'test/peers/projects')
 
-/** Is there while a process packs, and holds its id: test files that run at once wait for the one that packs. */
+/**
+ * Exists while a process packs, and contains its process ID. Test files that run concurrently wait for that process.
+ */
 const LOCK_FILE = join(PROJECTS_DIRECTORY, 'lock')
 
-/** Where commands are found: the Node that runs the tests, and what is installed. */
+/** Folders with the commands of installed packages. */
 const COMMAND_DIRECTORIES = ['node_modules/.bin', 'test/peers/node_modules/.bin'].map((path) => join(ROOT, path))
 const PATH = [dirname(process.execPath), ...COMMAND_DIRECTORIES, process.env['PATH']].join(delimiter)
 
 /**
- * The environment of what does not run the sources: the coverage of compilers and hosts is of no interest, and large.
- * Nor are tests in it a part of these.
+ * The environment of processes that don't run the sources. Collecting the coverage of compilers and frameworks would be
+ * useless and slow, and test runners in such a process must not report to the runner of these tests.
  */
 export const ENV_WITHOUT_COVERAGE: NodeJS.ProcessEnv = {
   ...process.env,
@@ -37,16 +39,16 @@ export const ENV_WITHOUT_COVERAGE: NodeJS.ProcessEnv = {
   PATH,
 }
 
-/** Runs a script as a reader of the documents does, and gives what it prints. */
+/** Runs a shell script, as a reader of the docs would, and returns its output. */
 export async function runScript(script: string, cwd = ROOT, env: NodeJS.ProcessEnv = {}): Promise<string> {
   return (await promisify(execFile)('sh', ['-c', script], { cwd, env: { ...ENV_WITHOUT_COVERAGE, ...env } })).stdout
 }
 
 /**
- * Packs the package and installs it, once for each state of the sources. All is built elsewhere: other tests and
- * programs may be using `dist`.
- * @returns the path of what `npm pack` made, and the folder in which it is installed; what is in a folder of that one
- *   can import it
+ * Packs the package and installs it, once for each version of the sources. The build happens in a copy, because other
+ * tests and processes can be using `dist`.
+ * @returns the path of the tarball, and the folder in which it's installed; modules in its subfolders can import the
+ *   package
  */
 export async function packPackage(): Promise<Readonly<Record<'tarball' | 'folder', string>>> {
   const folder = join(PROJECTS_DIRECTORY, hashFiles(RELEASE_TARBALL === undefined ? SOURCES : [RELEASE_TARBALL]))
@@ -83,7 +85,7 @@ async function waitForLock() {
     process.kill(Number(lockHolder), 0)
     await setTimeout(50)
   } catch {
-    // It was ended while it packed.
+    // The process was killed while it packed.
     await rm(LOCK_FILE, { force: true })
   }
 }
@@ -92,7 +94,7 @@ async function waitForLock() {
 async function packCopy(target: string): Promise<void> {
   const copy = join(target, 'copy')
   for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
-  // An earlier build may have left what is no longer made.
+  // Simulates leftovers of an earlier build.
   await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
   for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
@@ -101,15 +103,15 @@ async function packCopy(target: string): Promise<void> {
   await rm(copy, { recursive: true })
 }
 
-/** Installs a tarball in a folder that is no project yet, without asking a registry. */
+/** Creates a project in a folder and installs a tarball there, without a registry. */
 export async function installPackage(folder: string, tarball: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{"private":true}')
   await runScript(`npm install --offline --no-audit --no-fund '${tarball}'`, folder)
 }
 
 /**
- * Makes a project that has the package installed, and these files. It goes with the test.
- * @param files path → text
+ * Creates a project in which the package is installed. The project is deleted when the scope ends.
+ * @param files the contents of files to create, by path
  * @returns the folder of the project
  */
 export async function createProject(t: CleanupScope, files: Readonly<Record<string, string>> = {}): Promise<string> {
@@ -123,7 +125,7 @@ export async function createProject(t: CleanupScope, files: Readonly<Record<stri
   return project
 }
 
-/** Changes if a file changes, comes or goes. */
+/** Returns a digest of files and folders that changes when a file is changed, added or removed. */
 function hashFiles(names: readonly string[]): string {
   const digest = createHash('sha256')
   for (const name of names) {

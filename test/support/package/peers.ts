@@ -5,16 +5,16 @@ const PEERS_DIRECTORY = new URL('../../peers/', import.meta.url)
 const isInstalled = existsSync(new URL('node_modules', PEERS_DIRECTORY))
 const MANIFEST = JSON.parse(readFileSync(new URL('package.json', PEERS_DIRECTORY), 'utf8')) as Record<string, object>
 
-/** The names of what `test/peers` installs. */
+/** The names of the packages that are installed in `test/peers`. */
 export const PEERS: readonly string[] = Object.keys(MANIFEST['dependencies']!)
 
-/** Why a test is skipped that needs what `test/peers` installs; false if it is not. */
+/** Returns the skip reason for tests that need the packages in `test/peers`, or false to run them. */
 export function skipWithoutPeers(): string | false {
   if (process.env['TEST_REQUIRE_ALL'] === '1') return skipUnlessNode24
-  return !isInstalled && 'test/peers is not installed: npm run peers'
+  return !isInstalled && 'test/peers is not installed; run "npm run peers"'
 }
 
-/** Whether code imports what `test/peers` installs. */
+/** Returns whether code imports a package that is installed in `test/peers`. */
 export function importsPeers(code: string): boolean {
   return [...code.matchAll(/ from '((?:@[^/']+\/)?[^/']+)/g)].some(([, name]) => PEERS.includes(name!))
 }

@@ -1,8 +1,8 @@
 import type { Page } from 'puppeteer-core'
 
 /**
- * Translates a page as the translator of a browser does: replaces each text node with `font` elements, now and whenever
- * the page adds text. The translation has Persian digits and stands in angle brackets.
+ * Translates a page as a browser's translator does: replaces each text node with `font` elements, now and whenever the
+ * page adds text. The translation has Persian digits and is enclosed in angle brackets.
  * @param page the page
  * @param ignoresNoTranslate whether to ignore `translate="no"`, as some extensions do
  */
@@ -10,7 +10,7 @@ export async function translatePage(page: Page, ignoresNoTranslate = false): Pro
   await page.evaluate(ignoresNoTranslate ? TRANSLATOR_SCRIPT.replace(', [translate=no]', '') : TRANSLATOR_SCRIPT)
 }
 
-/** Returns what {@link translatePage} makes of a text. */
+/** Returns the text with which {@link translatePage} replaces a text. */
 export function translate(text: string): string {
   return `‹${text.replace(/\d/g, (digit) => String.fromCharCode(0x6f0 + Number(digit)))}›`
 }
@@ -29,7 +29,7 @@ const TRANSLATOR_SCRIPT = `(() => {
       node.replaceWith(outer)
     }
   }
-  // Google's translator adds a form of its own.
+  // Google's translator adds a form to the page.
   const form = Object.assign(document.createElement('form'), { id: 'goog-gt-votingForm' })
   form.append(Object.assign(document.createElement('input'), { id: 'goog-gt-votingInputSrcLang' }))
   document.body.append(form)

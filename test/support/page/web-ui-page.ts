@@ -16,29 +16,30 @@ const lookupCommands = ['chromium', 'chromium-browser', 'google-chrome', 'google
 )
 const chromium =
   TEST_CHROMIUM ?? spawnSync('sh', ['-c', lookupCommands.join(' || ')], { encoding: 'utf8' }).stdout.trim()
-if (chromium === '' && TEST_REQUIRE_ALL === '1') throw new Error('TEST_REQUIRE_ALL is set, and there is no Chromium')
+if (chromium === '' && TEST_REQUIRE_ALL === '1')
+  throw new Error('TEST_REQUIRE_ALL is set, but Chromium is not installed')
 
-/** Why a test is skipped that takes a browser. */
+/** The skip reason for tests that need a browser, or false to run them. */
 export const skipWithoutChromium: string | false =
   skipUnlessNode24 || (chromium === '' && 'install Chromium, or set TEST_CHROMIUM to its path')
 
-/** One browser for the tests of a file; each test has a profile of its own. */
+/** The tests of a file share one browser; each test has its own profile. */
 let browser: Promise<Browser> | undefined
 after(async () => (await browser)?.close())
 
-/** The address of a service, its listener, or its options. */
+/** The URL of a service, its listener, or its options. */
 type Service = string | RequestListener | Partial<PlantStoreOptions>
 
 export type Form = 'create' | 'delete' | 'list'
 
-/** What the tests write into each form, by the labels of its fields. */
+/** The default input of each form, by field label. */
 export const FORM_INPUT: Readonly<Record<Form, Readonly<Record<string, string>>>> = {
   create: { Id: '42', Name: 'Moss' },
   delete: { Id: '2' },
   list: {},
 }
 
-/** How the request of each form begins. */
+/** The start of the request line that each form sends. */
 export const REQUEST_PREFIXES: Readonly<Record<Form, string>> = {
   create: 'POST',
   delete: 'DELETE',
@@ -49,15 +50,15 @@ const BUTTON_NAMES: Readonly<Record<Form, string>> = { create: 'Create', delete:
 
 type Interceptor = (response: ServerResponse, next: () => void) => void
 
-/** The page for people, as a person meets it, at a service whose responses a test may make itself, or hold back. */
+/** The web UI in a browser tab, as a user sees it. Tests can replace or delay the responses of its service. */
 export class WebUiPage {
-  /** Where the service is. */
+  /** The URL of the service. */
   url = ''
   readonly page: Page
-  /** What the browser has to say of the page: its errors, and what it refused to load. */
+  /** Errors that the browser reports, such as exceptions and blocked resources. */
   readonly browserErrors: string[] = []
   readonly consoleMessages: string[] = []
-  /** What the page has asked for, but for whether the service is ready: it asks that whenever it is looked at. */
+  /** The request lines that the page has sent, except `/readyz`, which it requests whenever it becomes visible. */
   readonly requests: string[] = []
   readonly #interceptors = new Map<string, Interceptor>()
 
@@ -66,12 +67,12 @@ export class WebUiPage {
     page.on('pageerror', (error) => this.browserErrors.push(String(error)))
     page.on('console', (message) => {
       this.consoleMessages.push(message.text())
-      // The browser says that of each status of 400 or more, and of what another origin does not let a page have.
+      // The browser logs these messages for each status of 400 or more, and for responses that CORS blocks.
       if (!/^(Failed to load resource|Access to fetch at)/.test(message.text())) this.browserErrors.push(message.text())
     })
   }
 
-  /** A listener that may be steered. */
+  /** Wraps a listener so that tests can intercept its requests. */
   wrapListener(listener: RequestListener): RequestListener {
     return (request, response) => {
       const requestLine = `${request.method} ${request.url}`
@@ -83,7 +84,7 @@ export class WebUiPage {
     }
   }
 
-  /** Steers the responses to all requests that start so, until the function that it gives is called. */
+  /** Intercepts all requests whose request line starts with a prefix. Returns a function that stops it. */
   intercept(prefix: string, interceptor: Interceptor): () => void {
     this.#interceptors.set(prefix, interceptor)
     return () => this.#interceptors.delete(prefix)
@@ -93,7 +94,7 @@ export class WebUiPage {
     return this.intercept(prefix, (response) => response.writeHead(status, { 'Content-Type': type }).end(body))
   }
 
-  /** Holds requests back. */
+  /** Holds requests until the returned function is called. */
   blockRequests(prefix: string): () => void {
     const blocked: (() => void)[] = []
     const stopIntercepting = this.intercept(prefix, (_response, next) => blocked.push(next))
@@ -107,7 +108,7 @@ export class WebUiPage {
     return this.requests.filter((request) => request.startsWith(method)).length
   }
 
-  /** The value of an expression in the page. */
+  /** Evaluates an expression in the page and returns its value. */
   async evaluate<T>(expression: string): Promise<T> {
     return (await this.page.evaluate(expression)) as T
   }
@@ -116,7 +117,7 @@ export class WebUiPage {
     return this.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)
   }
 
-  /** What the items of the list say, name and tag, or the parts that are named. */
+  /** Returns the texts of the listed plants: name and tag, or the given parts. */
   getListedPlants(...parts: string[]): Promise<string[][]> {
     const selector = (parts.length === 0 ? ['name', 'tag'] : parts).map((part) => `.${part}`).join()
     return this.evaluate(
@@ -125,12 +126,12 @@ export class WebUiPage {
     )
   }
 
-  /** What the service has of ada's plants. */
+  /** Fetches the plants of ada from the service. */
   async fetchPlants(query = ''): Promise<unknown> {
     return (await fetch(`${this.url}/plants${query}`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()
   }
 
-  /** Settles once the text of an element matches. */
+  /** Waits until the text of an element matches. */
   async waitForText(selector: string, pattern: RegExp): Promise<void> {
     const text = `document.querySelector(${JSON.stringify(selector)}).textContent`
     await this.page.waitForFunction(`${pattern}.test(${text})`).catch(async (error: unknown) => {
@@ -139,7 +140,7 @@ export class WebUiPage {
     })
   }
 
-  /** Puts text into the field of a form that has this label, as pasting does. */
+  /** Replaces the text of the field with this label, like pasting. */
   async fillField(form: string, label: string, text: string): Promise<void> {
     const field = await this.page.waitForSelector(`${form} ::-p-aria(${label})`)
     await field!.focus()
@@ -151,12 +152,12 @@ export class WebUiPage {
     await this.page.locator(`${form} ::-p-aria([name="${button}"][role="button"])`).click()
   }
 
-  /** Presses the button of a form, whatever stands in it. */
+  /** Clicks the button of a form without filling it in. */
   submit(form: Form): Promise<void> {
     return this.clickButton(`#${form}`, BUTTON_NAMES[form])
   }
 
-  /** Writes into a form and sends it. */
+  /** Fills in a form and submits it. */
   async fillAndSubmit(form: Form, fields = FORM_INPUT[form]): Promise<void> {
     for (const [label, text] of Object.entries(fields)) await this.fillField(`#${form}`, label, text)
     await this.submit(form)
@@ -166,12 +167,12 @@ export class WebUiPage {
     return this.evaluate(`document.querySelector('#${id}').value`)
   }
 
-  /** The ids of the fields that are wrong. */
+  /** Returns the ids of the fields that are marked as invalid. */
   getInvalidFieldIds(): Promise<string[]> {
     return this.evaluate(`Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) => id)`)
   }
 
-  /** Creates a plant, and settles once the page has the response and the list of what is there now. */
+  /** Creates a plant, and waits until the page shows the response and the updated list. */
   async createPlant(id: string, name: string, tag = ''): Promise<void> {
     await this.fillAndSubmit('create', { Id: id, Name: name, ...(tag !== '' && { 'Tag (optional)': tag }) })
     await this.waitForText('#create .result', /./)
@@ -180,15 +181,15 @@ export class WebUiPage {
 }
 
 /**
- * Opens the page of a service, or of the one that the program serves with these options, in a tab of its own. The test
- * fails if the browser complains of the page.
+ * Opens the web UI of a service, or of a standalone server with these options, in a new tab. The test fails if the
+ * browser reports errors.
  */
 export async function openPage(t: TestContext, service: Service = {}, hash = ''): Promise<WebUiPage> {
-  // The sandbox refuses to run as root, as in most containers; the only page is ours.
+  // Chromium's sandbox doesn't work for root, as in most containers. It isn't needed, because the page is trusted.
   browser ??= launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   const context = await (await browser).createBrowserContext()
   const plantPage = new WebUiPage(await context.newPage())
-  // A busy machine can need more than the default of 30 seconds.
+  // On a busy machine, the default of 30 seconds can be too short.
   plantPage.page.setDefaultTimeout(120_000)
   t.after(async () => {
     await context.close()
@@ -201,7 +202,7 @@ export async function openPage(t: TestContext, service: Service = {}, hash = '')
   return plantPage
 }
 
-/** Opens the page with the token of ada, and settles once her plants are in view. */
+/** Opens the web UI with the token of ada, and waits until it shows her plants. */
 export async function openAsAda(t: TestContext, of?: Service): Promise<WebUiPage> {
   const page = await openPage(t, of, `#token=${TOKEN}`)
   await page.waitForText('#list .result', /./)
@@ -209,7 +210,7 @@ export async function openAsAda(t: TestContext, of?: Service): Promise<WebUiPage
   return page
 }
 
-/** What the program serves, the page with it, in the test's own process. */
+/** Returns the listener of a standalone server with the web UI, in the process of the test. */
 export function createWebUiListener(options: Partial<PlantStoreOptions> = {}): RequestListener {
   return createProgramListener(
     { tokens: { [TOKEN]: 'ada' }, ...options } as PlantStoreOptions,
@@ -217,17 +218,17 @@ export function createWebUiListener(options: Partial<PlantStoreOptions> = {}): R
   )
 }
 
-/** An empty page. With it {@link openPage} opens one of another origin. */
+/** Serves an empty page, so that {@link openPage} can open a page of another origin. */
 export function serveBlankPage(_request: unknown, response: ServerResponse): void {
   response.setHeader('Content-Type', 'text/html').end()
 }
 
-/** Starts a listener on a free port, and gives its address. */
+/** Starts a listener on a free port and returns its URL. */
 export async function serveListener(t: TestContext, listener = createWebUiListener()): Promise<string> {
   return `http://127.0.0.1:${getPort(await serve(t, listener))}`
 }
 
-/** A store in which ada has so many ferns. */
+/** Returns a store in which ada has the given number of ferns. */
 export function createStoreWithFerns(count: number): Store {
   const store = memoryStore()
   for (let id = 1; id <= count; id++) void store.create('ada', { id: BigInt(id), name: `Fern ${id}` })

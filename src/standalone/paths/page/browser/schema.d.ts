@@ -1,43 +1,43 @@
-/** Made of the interface description by `npm run web-ui-types`. */
+/** Generated from the OpenAPI document by `npm run web-ui-types`. */
 export interface components {
   schemas: {
     Plant: {
       /** @description The name of the plant. */
       name: string
-      /** @description The type of the plant. */
+      /** @description A tag that specifies the type of the plant. */
       tag?: string
     }
-    /** @description A plant of a list. It has its id if `include=id` asked for it. */
+    /** @description A plant in a list. Has an `id` only if the request includes `include=id`. */
     ListedPlant: {
       /**
        * Format: int64
-       * @description Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.
+       * @description The identification number of the plant, unique among the plants of its owner. Parse it as a 64-bit integer: doubles are exact only up to 2^53.
        */
       id?: number
       /** @description The name of the plant. */
       name: string
-      /** @description The type of the plant. */
+      /** @description A tag that specifies the type of the plant. */
       tag?: string
     }
-    /** @description The service ignores all other members. */
+    /** @description Unknown members are ignored. */
     NewPlant: {
       /**
        * Format: int64
-       * @description Identifies the plant among the plants of its owner. It is exact beyond 2^53 too.
+       * @description The identification number of the plant, unique among the plants of its owner. Parse it as a 64-bit integer: doubles are exact only up to 2^53.
        */
       id: number
       /** @description The name of the plant. */
       name: string
-      /** @description The type of the plant. */
+      /** @description A tag that specifies the type of the plant. */
       tag?: string
     }
     Error: {
       /**
        * Format: int32
-       * @description Tells programs what went wrong.
+       * @description The error code, for programs.
        */
       error: number
-      /** @description Tells people what went wrong. */
+      /** @description What went wrong, for humans. The wording can change. */
       message: string
     }
   }
