@@ -97,7 +97,9 @@ export const isRequestComplete = ({ latestResponse }: Connection): boolean => la
 export const isBodyBufferFull = (request: IncomingMessage | undefined): boolean =>
   request?.complete === false && request.readableLength >= request.readableHighWaterMark
 
-/** Whether no response is pending on a connection: it waits for a request, or for the rest of one already answered. */
+/**
+ * Whether no response is pending on a connection, which may still wait for the body of a request that has its response.
+ */
 export function isIdle({ isUpgraded, latestResponse, socket }: Connection): boolean {
   if (isUpgraded || latestResponse?.writableFinished === false) return false
   // With throttled reads, a request may be in the buffer already.

@@ -182,7 +182,7 @@ suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => 
       ],
     ] as const) {
       test(`doesn't keep a connection open after ${what}${when}`, async (t) => {
-        // Activating the guard takes responses.
+        // To activate the guard, the listener has to respond.
         let isResponding = isGuarded
         const listener: RequestListener = (_, response) => isResponding && response.end()
         const http = await serve(t, listener, { requestTimeoutMs: 100 })

@@ -84,7 +84,7 @@ suite('a request that arrives during a drain while an earlier request is in prog
       const http = createHttpServer((_, response) => void responses.push(response))
       await serveUntilEnd(t, http.server)
       const { client, accepted } = await connectPair(http.server)
-      const answered = client.readResponses()
+      const responsesRead = client.readResponses()
       let drained = drainFirst ? http.drain() : undefined
       client.send(LIST)
       await waitUntil(() => responses.length === 1)
@@ -96,7 +96,7 @@ suite('a request that arrives during a drain while an earlier request is in prog
         responses.at(-1)!.end()
       }
       assert.deepEqual(
-        (await answered).map(({ status, headers }) => [status, headers.get('connection')]),
+        (await responsesRead).map(({ status, headers }) => [status, headers.get('connection')]),
         [
           [200, 'keep-alive'],
           [200, 'close'],
@@ -118,10 +118,10 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
   await waitUntil(() => responses.length === 1)
   client.send(LIST)
   await waitUntil(() => accepted.bytesRead === upgrade.length + LIST.length)
-  const answered = client.readResponses()
+  const responsesRead = client.readResponses()
   responses[0]!.end()
   assert.deepEqual(
-    (await answered).map(({ headers }) => headers.get('connection')),
+    (await responsesRead).map(({ headers }) => headers.get('connection')),
     ['close'],
   )
   assert.equal(await drained, 0)
@@ -129,13 +129,13 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
 })
 
 suite('requests that are pipelined in one packet during a drain', { timeout: 300_000 }, () => {
-  test('are all answered, and only the last response closes the connection', async (t) => {
+  test('all get responses, and only the last one closes the connection', async (t) => {
     const http = await serve(t)
     const { client } = await connectPair(http.server)
     const drained = http.drain()
-    const answers = await client.send(LIST.repeat(3)).readResponses()
+    const responses = await client.send(LIST.repeat(3)).readResponses()
     assert.deepEqual(
-      answers.map(({ status, headers }) => [status, headers.get('connection')]),
+      responses.map(({ status, headers }) => [status, headers.get('connection')]),
       [
         [200, 'keep-alive'],
         [200, 'keep-alive'],

@@ -139,19 +139,24 @@ suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
 })
 
 for (const state of ['normal operation', 'a drain']) {
-  suite(`during ${state}, the server disconnects a client in time`, { timeout: 300_000 }, () => {
+  suite(`during ${state}, the server disconnects in time`, { timeout: 300_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`
     const late = /^HTTP\/1.1 408 [^]*"error":40800[^}]*}$/
     for (const [name, begun, next, received] of [
-      ['that sends nothing', '', '', /^$/],
-      ['that sends no further request', LIST, '', /^HTTP\/1.1 200 [^]*\[\]$/],
-      ['that sends its header byte by byte', 'GET /plants HTTP/1.1\r\nX: ', 'x', late],
-      ['that sends its body byte by byte', `${POST}${LONG_BODY_FIELDS}`, ' ', late],
-      ['that gets a response and then sends its body byte by byte', asking, ' ', /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/],
+      ['a client that sends nothing', '', '', /^$/],
+      ['a client that sends no further request', LIST, '', /^HTTP\/1.1 200 [^]*\[\]$/],
+      ['a client that sends its header byte by byte', 'GET /plants HTTP/1.1\r\nX: ', 'x', late],
+      ['a client that sends its body byte by byte', `${POST}${LONG_BODY_FIELDS}`, ' ', late],
       [
-        'that is rejected and still sends its body byte by byte',
+        'a client that gets a response and then sends its body byte by byte',
+        asking,
+        ' ',
+        /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/,
+      ],
+      [
+        'a client that is rejected and still sends its body byte by byte',
         anonymous,
         ' ',
         /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/,
@@ -183,7 +188,7 @@ suite('a request that is late because earlier requests delayed it', () => {
   const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
   const post = `${POST}Content-Length: ${PLANT.length}\r\n\r\n`
   const limits = { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }
-  for (const [what, begun, rest, answer] of [
+  for (const [what, begun, rest, response] of [
     ['its header', options + options.slice(0, 10), options.slice(10), /(HTTP\/1.1 204 [^]*){2}$/],
     ['its body', post, PLANT, /{"name":"Fern"}$/],
   ] as const) {
@@ -197,7 +202,7 @@ suite('a request that is late because earlier requests delayed it', () => {
       await waitUntil(() => late.size === 2)
       connection.send(rest)
       held.resolve(false)
-      await connection.waitFor(answer)
+      await connection.waitFor(response)
       // By now, the original timeout of the first connection has passed, too.
       assert.match(await later.closed, /"error":40800[^}]*}$/)
       assert.match(await connection.send(options.replace('Host', 'Connection: close\r\nHost')).closed, /204 [^{]*$/)
@@ -218,7 +223,7 @@ suite('a request that is late because earlier requests delayed it', () => {
 
 suite('the server sends no 100 Continue', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
-  for (const [name, request, answer] of [
+  for (const [name, request, response] of [
     ['without a token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],
     ['with a wrong Content-Type', `${expecting.replace(/json/, 'x')}Content-Length: 9\r\n\r\n`, /415 [^]*41500/],
     ['with a Content-Length over the limit', `${expecting}Content-Length: 65537\r\n\r\n`, /413 [^]*41300/],
@@ -226,20 +231,20 @@ suite('the server sends no 100 Continue', () => {
   ] as const) {
     test(name, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
-      await connection.send(request).waitFor(new RegExp(`^HTTP/1.1 ${answer.source}`))
+      await connection.send(request).waitFor(new RegExp(`^HTTP/1.1 ${response.source}`))
     })
   }
 })
 
 test('an idle connection keeps no request or response in memory', { timeout: 300_000 }, async (t) => {
-  const answered: WeakRef<object>[] = []
-  function answer(request: IncomingMessage, response: ServerResponse): void {
-    answered.push(new WeakRef(request), new WeakRef(response))
+  const messages: WeakRef<object>[] = []
+  function respond(request: IncomingMessage, response: ServerResponse): void {
+    messages.push(new WeakRef(request), new WeakRef(response))
     response.end()
   }
-  const { server } = createHttpServer(answer, { keepAliveTimeoutMs: 600_000 })
+  const { server } = createHttpServer(respond, { keepAliveTimeoutMs: 600_000 })
   await serveUntilEnd(t, server)
   const client = await RawConnection.open(server)
   await client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').waitFor(/\r\n\r\n/)
-  await waitUntil(() => measureHeapUsed() > 0 && answered.every((reference) => reference.deref() === undefined))
+  await waitUntil(() => measureHeapUsed() > 0 && messages.every((reference) => reference.deref() === undefined))
 })

@@ -120,14 +120,14 @@ suite('when the overload guard activates, a connection', { timeout: 300_000 }, (
       const { client, accepted } = await connectPair(http.server)
       const arrived = once(http.server, 'request') as Promise<[IncomingMessage]>
       const fields = `Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: ${length}`
-      const answers = client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${first}`).readResponses(statuses.length)
+      const responses = client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n\r\n${first}`).readResponses(statuses.length)
       const [request] = await arrived
       await waitUntil(() => accepted.isPaused() || request.readableLength >= request.readableHighWaterMark)
       await triggerOverloadGuard(http.server)
       acceptToken('ada')
       client.send(rest)
       assert.deepEqual(
-        (await answers).map(({ status }) => status),
+        (await responses).map(({ status }) => status),
         statuses,
       )
     })

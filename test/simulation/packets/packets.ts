@@ -61,7 +61,7 @@ const scenarios = fc.noBias(
     /** Whether the server is a plain `node:http` server instead of `createHttpServer()`. */
     isNodeServer: fc.boolean(),
     delaySeed: fc.nat(),
-    parts: fc.array(fc.record({ request: requests, cuts: splits }), { minLength: 1, maxLength: 6 }),
+    parts: fc.array(fc.record({ request: requests, splits }), { minLength: 1, maxLength: 6 }),
     /** How often the first request is repeated: occasionally enough to activate the overload guard. */
     repeats: fc.oneof({ weight: 39, arbitrary: fc.constant(0) }, fc.integer({ min: 110, max: 150 })),
   }),
@@ -93,12 +93,12 @@ export const packets: SimulatedSystem<Scenario> = {
   },
 }
 
-function createPackets({ parts: pieces, repeats }: Scenario): readonly Packet[] {
+function createPackets({ parts, repeats }: Scenario): readonly Packet[] {
   const packets: Packet[] = []
-  let bytes = pieces[0]!.request.repeat(repeats)
-  for (const { request, cuts } of pieces) {
+  let bytes = parts[0]!.request.repeat(repeats)
+  for (const { request, splits } of parts) {
     let start = 0
-    const ends = cuts.map(({ part, waitsForResponse }) => {
+    const ends = splits.map(({ part, waitsForResponse }) => {
       const isBody = part === 'body'
       return {
         end: isBody ? request.indexOf('\r\n\r\n') + 4 : Math.floor((part / SPLIT_POSITIONS) * request.length),

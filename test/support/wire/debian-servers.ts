@@ -308,7 +308,7 @@ export async function startPrimaryProxy(t: CleanupScope, servers: readonly Postg
   return port
 }
 
-/** Serves Patroni's health check, which tells a primary from a standby, for a server. Returns its port. */
+/** Serves Patroni's health check, which distinguishes a primary from a standby, for a server. Returns its port. */
 async function serveHealthChecks(t: CleanupScope, server: PostgresServer): Promise<number> {
   const checks = createHttpServer((_, response) => {
     void server

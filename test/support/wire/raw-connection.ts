@@ -64,12 +64,12 @@ export class RawConnection {
       // Before the connection closes, the end of a body without a length is unknown.
       if (count === Infinity) await this.closed
       for (;;) {
-        const { responses: answers, rest } = parseResponses(Buffer.concat(chunks.splice(0)))
-        responses.push(...answers)
-        chunks.push(rest)
+        const parsed = parseResponses(Buffer.concat(chunks.splice(0)))
+        responses.push(...parsed.responses)
+        chunks.push(parsed.rest)
         if (responses.filter(({ status }) => status >= 200).length >= count) return responses
         if (this.socket.closed) {
-          assert.equal(rest.toString('latin1'), '', 'the connection closed in the middle of a response')
+          assert.equal(parsed.rest.toString('latin1'), '', 'the connection closed in the middle of a response')
           return responses
         }
         await this.#waitForEvent()
