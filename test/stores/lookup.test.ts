@@ -27,7 +27,7 @@ suite('looks up a host for several sockets', () => {
     const answer = lookUp('localhost')
     assert.equal(hasPendingLookups(), false)
     assert.deepEqual(await answer, known)
-    const message = 'The process is ending, so elsewhere.invalid is not looked up.'
+    const message = 'Cannot resolve elsewhere.invalid: the process is shutting down.'
     assert.equal(((await lookUp('elsewhere.invalid')) as Error).message, message)
   })
 })
