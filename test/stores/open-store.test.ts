@@ -40,7 +40,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
   test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const reason = await getStartError(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
-    assert.equal(reason, `SQLite database ${path}: the file does not exist, and may not be created`)
+    assert.equal(reason, `SQLite database ${path}: the file does not exist and migrations are disabled`)
     assert.equal(existsSync(path), false)
   })
 
@@ -54,11 +54,11 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal((await program.fetch('/readyz')).status, 503)
     const { status, headers } = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
     assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
-    assert.match(String((await program.waitForLogEvent('warning'))['reason']), /another file, or none, has its name/)
+    assert.match(String((await program.waitForLogEvent('warning'))['reason']), /was moved, deleted or replaced/)
     renameSync(`${path}.old`, path)
     await program.waitUntilReady()
     const { reason } = await program.waitForLogEvent('warning', 2)
-    assert.match(String(reason), /the file, its log and its shared memory are back$/)
+    assert.match(String(reason), /the database file, its WAL and its shared memory are back$/)
     assert.deepEqual(await waitForSeries(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
   })
 

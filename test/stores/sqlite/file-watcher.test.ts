@@ -17,7 +17,7 @@ import {
 } from '../../support/database/sqlite-file.ts'
 
 const MOVED_MESSAGE =
-  'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
+  'the database file, its WAL (-wal) or shared memory (-shm) was moved, deleted or replaced; the store is unavailable'
 
 /** Opens a store that has a plant, and notes what the operator is told. */
 async function openStoreWithPlant(t: TestContext, path = createDatabasePath(t), source: string | SqliteHandle = path) {
@@ -164,7 +164,7 @@ test(
       await store.ping()
     }
     const sizes = warnings.map(
-      (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB of plants, /.exec(message)?.[1],
+      (message) => /^SQLite database .*plants\.db: the WAL \(-wal\) has (\d+) MiB of plants; /.exec(message)?.[1],
     )
     assert.deepEqual(sizes, ['64', '128', '600', '64'])
   },

@@ -52,7 +52,8 @@ suite('refuses a log, which SQLite would remove,', { skip: skipWithoutSqlite }, 
       const contentOf = (): unknown[] =>
         [path, `${path}-wal`].map((name) => (fs.existsSync(name) ? fs.readFileSync(name) : 'none'))
       const before = contentOf()
-      const reason = 'its log (-wal) may hold plants, but the file is missing or empty; SQLite would remove the log'
+      const reason =
+        'the database file is missing or empty, but its WAL (-wal) can contain plants; opening it would delete the WAL'
       const error = { name: 'Error', message: `SQLite database ${path}: ${reason}` }
       assert.throws(() => sqliteStore(path), error)
       assert.deepEqual(contentOf(), before)
@@ -64,7 +65,7 @@ suite('refuses a log, which SQLite would remove,', { skip: skipWithoutSqlite }, 
   test('also for a URI, and creates no file', { skip: skipWithoutFileUris }, async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
-    assert.throws(() => sqliteStore(`file:${path}`), /its log \(-wal\) may hold plants/)
+    assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
     assert.equal(fs.existsSync(path), false)
     assert.equal(fs.existsSync(`${path}-wal`), true)
   })
@@ -74,7 +75,7 @@ suite('refuses a log, which SQLite would remove,', { skip: skipWithoutSqlite }, 
     fs.rmSync(path)
     const link = createDatabasePath(t)
     fs.symlinkSync(path, link)
-    assert.throws(() => sqliteStore(link), /its log \(-wal\) may hold plants/)
+    assert.throws(() => sqliteStore(link), /its WAL \(-wal\) can contain plants/)
     assert.equal(fs.existsSync(`${path}-wal`), true)
   })
 })
@@ -134,15 +135,17 @@ suite('creates a file that only its user can read', { skip: skipWithoutSqlite },
 })
 
 suite('creates no file', { skip: skipWithoutSqlite }, () => {
-  for (const [name, sourceOf, migrate] of [
-    ['with migrate: false', (path: string) => path, false],
-    ['with migrate: false and a URI', (path: string) => `file:${path}`, false],
-    ['with mode=rw', (path: string) => `file:${path}?mode=rw`, true],
+  const disabled = 'the file does not exist and migrations are disabled'
+  const forbidden = 'the file does not exist, and the mode in its URI forbids creating it'
+  for (const [name, sourceOf, migrate, problem] of [
+    ['with migrate: false', (path: string) => path, false, disabled],
+    ['with migrate: false and a URI', (path: string) => `file:${path}`, false, disabled],
+    ['with mode=rw', (path: string) => `file:${path}?mode=rw`, true, forbidden],
   ] as const) {
     test(name, { skip: skipWithoutFileUris }, (t) => {
       const path = createDatabasePath(t)
       const source = sourceOf(path)
-      const message = `SQLite database ${source}: the file does not exist, and may not be created`
+      const message = `SQLite database ${source}: ${problem}`
       assert.throws(() => sqliteStore(source, { migrate }), { name: 'Error', message })
       assert.equal(fs.existsSync(path), false)
     })
@@ -155,7 +158,7 @@ test('rejects a URI where Node takes it for the name of a file', { skip: skipWit
   })
   t.mock.method(process, 'getBuiltinModule', () => ({ DatabaseSync }))
   const source = `file:${createDatabasePath(t)}`
-  const message = `SQLite database ${source}: file: URIs need a later version of Node.js; write the path of the file`
+  const message = `SQLite database ${source}: file: URIs need a later version of Node.js; use a file path instead`
   assert.throws(() => sqliteStore(source), { name: 'Error', message })
 })
 

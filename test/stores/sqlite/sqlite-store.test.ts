@@ -66,7 +66,10 @@ test('a path takes a Node.js that has node:sqlite, and says so', async () => {
     try { sqliteStore('plants.db') } catch (error) { console.log(error.message) }`
   const args = [...withoutSqlite, ...process.execArgv, '--input-type=module', '--eval', program]
   const { stdout } = await promisify(execFile)(process.execPath, args)
-  assert.equal(stdout, 'SQLite needs Node 22.13 or later, or an open database of better-sqlite3\n')
+  assert.equal(
+    stdout,
+    'SQLite needs Node 22.13 or later; with better-sqlite3, pass an open database instead of a path\n',
+  )
 })
 
 test('refuses options that make no sense', async (t) => {
@@ -100,7 +103,7 @@ test('asks the connection for a write-ahead log that is synced at every commit',
 test('makes nothing if it is told so', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   await t.test('no table', (t) => {
-    const message = `SQLite database ${path}: it holds no plants, and is not to be made a file of plants`
+    const message = `SQLite database ${path}: the database is empty and migrations are disabled`
     writeFileSync(path, '')
     assert.throws(() => sqliteStore(path, { migrate: false }), { name: 'Error', message })
     assert.throws(() => sqliteStore(openSqlite(t, path), { migrate: false }), { name: 'Error', message })
@@ -152,7 +155,7 @@ suite(
   'refuses what it cannot keep plants in, names it, closes it and leaves it as it was',
   { skip: skipWithoutSqlite },
   () => {
-    const other = 'it holds something other than plants; nothing was changed'
+    const other = 'not a plant-store database; it was left unchanged'
     const rows: [string, (path: string) => unknown, string][] = [
       ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), 'file is not a database'],
       ['a database of something else', (path) => runSql(path, 'CREATE TABLE t (x)'), other],
@@ -167,7 +170,7 @@ suite(
           sqliteStore(path)
             .close()
             .then(() => runSql(path, 'PRAGMA user_version = 2')),
-        'its schema has version 2, and this plant-store knows version 1',
+        'schema version 2 is not supported; this version of plant-store uses 1',
       ],
     ]
     for (const [name, make, reason] of rows) {
@@ -326,7 +329,7 @@ suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
     [
       'of a temporary database',
       (t: TestContext) => openSqlite(t, ''),
-      /^SQLite database :memory:: it cannot have a write-ahead log \(WAL\)$/,
+      /^SQLite database :memory:: WAL mode is required, but SQLite cannot enable it for this database$/,
     ],
     [
       'of an asynchronous driver',
@@ -351,7 +354,7 @@ suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
 })
 
 test('rejects a path whose parameters switch off locks', { skip: skipWithoutFileUris }, (t) => {
-  const message = /plants\.db\?nolock=1: it cannot have a write-ahead log \(WAL\)$/
+  const message = /plants\.db\?nolock=1: WAL mode is required, but SQLite cannot enable it for this database$/
   assert.throws(() => sqliteStore(`file:${createDatabasePath(t)}?nolock=1`), { name: 'Error', message })
 })
 
