@@ -24,7 +24,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/frameworks.md, Hono, ts': 'test/package/frameworks.test.ts',
   'docs/embedding.md, Stop a server of your own, ts': 'test/package/examples.test.ts',
   'docs/observability.md, Metrics': 'test/standalone/metrics/prometheus.test.ts',
-  'docs/postgres.md, Collations': 'test/stores/postgres/connect.test.ts',
+  'docs/postgres.md, Collations': 'test/stores/postgres/check-connection.test.ts',
   'docs/postgres.md, The table': 'test/documents/readme.test.ts',
   'docs/postgres-high-availability.md, A point in time': 'test/documents/deployment.test.ts',
   'docs/postgres-high-availability.md, Backup and restore': 'test/documents/deployment.test.ts',

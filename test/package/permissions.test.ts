@@ -45,7 +45,7 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
       SOCKET,
       `HOST takes the path of a Unix socket that can be made, ${refused('--allow-fs-write')}`,
     ],
-    [NETWORK_FLAGS, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
+    [NETWORK_FLAGS, POSTGRES, closed('cannot load the pg driver (npm install pg)', '--allow-fs-read')],
     [[], {}, 'this Node takes --permission only with --allow-net, as the program uses the network'],
   ]
   for (const [flags, settings, said] of rows) {

@@ -137,7 +137,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
   test('ends the start if the URL is malformed, and quotes none of it', async () => {
     assert.equal(
       await getStartError('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
-      'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25',
+      'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25',
     )
   })
 
@@ -165,7 +165,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         return resolve.call(this, name, ...rest)
       }`
     const reason = await getStartError('postgres://ada@127.0.0.1/plants', 2, createImportFlags(hideDriver))
-    assert.equal(reason, 'Its driver cannot be loaded (npm install pg): there is no pg')
+    assert.equal(reason, 'cannot load the pg driver (npm install pg): there is no pg')
   })
 
   test('ends the start if the driver is too old', async (t) => {
@@ -177,6 +177,6 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         return name === 'pg' ? '${createTempFile(t, driver, 'pg.cjs')}' : resolve.call(this, name, ...rest)
       }`
     const reason = await getStartError('postgres://ada@127.0.0.1/plants', 2, createImportFlags(replaceDriver))
-    assert.equal(reason, 'Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
+    assert.equal(reason, 'the pg driver is too old; install version 8.16 or later (npm install pg@8)')
   })
 })

@@ -86,7 +86,7 @@ export class Program implements CallTarget {
         isSettled = true
         world.log('ping: not ready', error)
         world.check((error as Error).message !== '', 'a ping that fails says why')
-        const reportsHangingWrite = String(error).includes('A write has had no answer')
+        const reportsHangingWrite = String(error).includes('A write has been waiting for a response')
         world.check(mayReportHangingWrite || !reportsHangingWrite, 'no write is said to hang that does not')
         const isHealthy = wasHealthy && cluster.isHealthySince(startedAt) && !pool.hasWaiters
         world.check(!isHealthy, 'a store is ready while all is well')

@@ -110,7 +110,8 @@ export class FileChecker {
     const isIncomplete = this.#hadFinalNewline && !found.endsWith('\n')
     if (parsed === undefined || isIncomplete) {
       this.#check(event === `${this.#name}-kept`, 'a file that is wrong or half written is not taken')
-      const expectedReason = found === 'memory:\n' ? /takes a restart/ : /takes |^unknown parameter/
+      const expectedReason =
+        found === 'memory:\n' ? /takes a restart/ : /takes |^use the form|must be|must have|^unknown parameter/
       this.#check((parsed === undefined ? expectedReason : /half written/).test(reason), 'the log says why', reason)
       const expectedFields = this.#name === 'tokens' ? { tokens: Object.keys(this.#applied).length } : {}
       this.#check(toJson(fields) === toJson(expectedFields), 'the log says what holds', fields)

@@ -1,4 +1,4 @@
-import type { TableInspection } from '../../../src/stores/postgres/statements.ts'
+import type { TableInspection } from '../../../src/stores/postgres/table-inspection.ts'
 import type { ConnectionPool, Query, QueryResult } from '../../../src/stores/postgres/postgres-store.ts'
 
 /** What a look at a connection returns whose server and table the store can use. */
