@@ -1,21 +1,23 @@
 import { tagOf, type Plant } from '../plants/plant.ts'
 
-/** The most plants that one statement of Postgres creates or deletes, unless somebody sets another number. */
+/** The default for the maximum number of plants that one Postgres statement creates or deletes. */
 export const DEFAULT_POSTGRES_BATCH = 128
 
-/** A write that waits for a batch. */
+/** A create or delete that is waiting to become part of a batch. */
 export interface QueuedWrite<Write, Result> {
   readonly write: Write
+  /** The length of the plant's texts, in characters. */
   readonly length: number
+  /** In milliseconds, on the clock of `performance.now()`. */
   readonly expiresAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (reason: unknown) => void
 }
 
-/** From this many characters on, a batch takes no more: in one piece, large plants would hold up everybody. */
+/** A batch is full once its texts have this many characters, because a huge batch would delay every other request. */
 const MAX_BATCH_LENGTH = 2 ** 20
 
-/** How many of the writes that wait share the next batch: 1 to `max`. */
+/** Returns how many of the queued writes the next batch contains: 1 to `maxSize`, or 0 if the queue is empty. */
 export function nextBatchSize(queue: readonly { readonly length: number }[], maxSize: number): number {
   let size = 0
   for (let length = 0; size < Math.min(queue.length, maxSize) && length < MAX_BATCH_LENGTH; size++) {
@@ -24,4 +26,5 @@ export function nextBatchSize(queue: readonly { readonly length: number }[], max
   return size
 }
 
+/** Returns the number of characters in the name and tag of a plant. */
 export const textLength = (plant: Plant): number => plant.name.length + (tagOf(plant)?.length ?? 0)

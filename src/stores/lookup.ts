@@ -5,17 +5,17 @@ import { nextTick } from '../timers.ts'
 type LookupCallback = Parameters<LookupFunction>[2]
 type LookupResult = Parameters<LookupCallback>
 
-/** The lookups in flight, by name and options, and who waits for each. */
+/** The callbacks of the DNS lookups in flight, by host name and options. */
 const pendingLookups = new Map<string, LookupCallback[]>()
-/** The last answers. */
+/** The last successful result of each lookup. */
 const lastResults = new Map<string, LookupResult>()
 const idleCallbacks: (() => void)[] = []
 let isStopped = false
 
 /**
- * Looks up a host for a socket. The operating system's resolver can take half a minute if the name servers don't answer,
- * it can't be canceled, and the process can't exit meanwhile. So sockets to one host share a lookup, and none begins
- * after `endLookups()`: sockets then get the last answer.
+ * Resolves a host name for a socket. If the name servers don't respond, the operating system's resolver can take half a
+ * minute, can't be canceled, and keeps the process from exiting. Sockets to the same host therefore share a lookup.
+ * After {@link stopLookups}, sockets get the last result instead of starting a lookup.
  */
 export const lookup: LookupFunction = (hostname, options, callback) => {
   const key = `${hostname} ${JSON.stringify(options)}`
@@ -23,7 +23,7 @@ export const lookup: LookupFunction = (hostname, options, callback) => {
   if (callbacks !== undefined) {
     callbacks.push(callback)
   } else if (isStopped) {
-    const error = new Error(`The process is ending, so ${hostname} is not looked up.`)
+    const error = new Error(`Cannot resolve ${hostname}: the process is shutting down.`)
     const result: LookupResult = lastResults.get(key) ?? [error, '']
     nextTick(() => callback(...result))
   } else {
@@ -38,14 +38,14 @@ export const lookup: LookupFunction = (hostname, options, callback) => {
   }
 }
 
-/** Begins no more lookups. For a process that ends, where several modules share its resolver. */
+/** Starts no more lookups in the whole process, which is shutting down. */
 export function stopLookups(): void {
   isStopped = true
 }
 
 export const hasPendingLookups = (): boolean => pendingLookups.size > 0
 
-/** Settles once the lookups in flight have ended. */
+/** Resolves when no lookup is in flight. */
 export async function waitForLookups(): Promise<void> {
   if (pendingLookups.size > 0) await new Promise<void>((resolve) => idleCallbacks.push(resolve))
 }

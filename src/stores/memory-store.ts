@@ -3,19 +3,19 @@ import { encodeFields, type NewPlant } from '../plants/plant.ts'
 import type { Store } from '../plants/store.ts'
 import { SortedPlants } from './sorted-plants.ts'
 
-/** A store of plants in memory. */
+/** A store that keeps plants in memory. */
 export interface MemoryStore extends Store {
-  /** Does nothing, at the end of an `await using`: the plants live as long as the store is referenced. */
+  /** Does nothing, so that `await using` works: the plants remain until the store is garbage-collected. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 const EMPTY_PLANTS = new SortedPlants()
 
 /**
- * Keeps plants in memory, while the process lives. Every method returns its result at once, without a promise.
+ * Creates a store that keeps plants in memory until the process exits. Its methods return results synchronously.
  *
- * Creating or deleting a plant, and finding where a page starts, takes O(log n), in whatever order ids come and go. A
- * plant takes little more memory than its JSON text.
+ * Creating or deleting a plant, or finding the start of a page, takes O(log n) time, in whatever order ids are added
+ * and deleted. A plant takes little more memory than its JSON text.
  *
  * @example
  * import { createServer } from 'node:http'

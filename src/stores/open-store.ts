@@ -9,11 +9,11 @@ interface StoreScheme {
   readonly example: string
   readonly unavailableReason?: string | undefined
   readonly pattern: RegExp
-  /** Whether programs that open a URL of this scheme have the same plants. */
+  /** Whether all processes that open this URL see the same plants. */
   readonly isShared: (url: string) => boolean
-  /** Whether two URLs name the same store, with another password at most. @throws Error if one is malformed */
+  /** Whether two URLs refer to the same store: only their passwords can differ. @throws Error if a URL is malformed */
   readonly isSame: (one: string, other: string) => boolean
-  /** Loads the code of a database only now. */
+  /** Opens the store. Imports the code for the database only when it's called. */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 
@@ -22,9 +22,9 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
   {
     example: 'sqlite:plants.db',
     unavailableReason: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
-    // Some drivers take slashes after the scheme. Here the path would be an absolute one, or none.
+    // Some drivers accept `sqlite://plants.db`. Here, SQLite would get the path `//plants.db`.
     pattern: /^sqlite:(?!\/\/)[^]/,
-    // SQLite has databases in memory too.
+    // SQLite URLs can name in-memory databases.
     isShared: (url) => !/:memory:|mode=memory|vfs=memdb/.test(url),
     isSame: Object.is,
     open: openSqlite,
@@ -40,14 +40,14 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
 
 async function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Promise<Store> {
   const { sqliteStore } = await import('./sqlite/sqlite-store.ts')
-  // Loads SQLite without the warning of Node 22 that it is experimental: each line of a program's log is JSON.
+  // Node 22 warns that SQLite is experimental, but each line of the standalone server's log must be JSON.
   const emitWarning = process.emitWarning.bind(process)
-  // A function that does nothing.
+  // `Boolean` serves as a no-op.
   process.emitWarning = Boolean
   process.getBuiltinModule('node:sqlite')
   process.emitWarning = emitWarning
   return sqliteStore(url.slice('sqlite:'.length), {
-    // So that the client learns that nothing was done before its call times out.
+    // Fails before the call of the store times out, so the client gets 50300 (nothing was done) instead of 50301.
     busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     migrate,
     onWarning: (message) => onEvent('warning', message),

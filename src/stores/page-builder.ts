@@ -2,14 +2,14 @@ import type { EncodedPage } from '../plants/encoded-list.ts'
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
 import type { PageRequest } from '../plants/store.ts'
 
-/** Collects the plants of a page, up to `limit`, or until their names and tags come to `maxBytes`. */
+/** Collects the plants of a page until there are `limit` of them or their names and tags amount to `maxBytes`. */
 export class PageBuilder {
   readonly plants: EncodedPlant[] = []
-  /** Whether a plant was offered that didn't fit anymore. */
+  /** Whether `add` has rejected a plant because the page was full. */
   hasMore = false
   readonly #limit: number
   readonly #maxBytes: number
-  /** The bytes of the names and tags of the counted plants, and of the texts of the others. */
+  /** The size of the names and tags of the first `#countedPlants` plants, plus the whole JSON texts of the others. */
   #bytes = 0
   #countedPlants = 0
 
@@ -26,7 +26,7 @@ export class PageBuilder {
     return this.plants.length === this.#limit || this.hasReachedMaxBytes
   }
 
-  /** @returns false if the page was full, so the plant isn't part of it */
+  /** @returns false if the page is full, so the plant wasn't added */
   add(id: bigint, json: string): boolean {
     this.hasMore = this.isFull
     if (this.hasMore) return false
@@ -35,11 +35,13 @@ export class PageBuilder {
     return true
   }
 
-  /** Whether names and tags have come to `maxBytes`. They are counted only if the texts have, which is rare. */
+  /**
+   * Whether the names and tags amount to `maxBytes`. Counting their bytes is expensive, and only needed once the JSON
+   * texts, which are longer, amount to `maxBytes`.
+   */
   get hasReachedMaxBytes(): boolean {
     if (this.#bytes < this.#maxBytes) return false
-    for (const { json: rest } of this.plants.slice(this.#countedPlants))
-      this.#bytes += countTextBytes(rest) - rest.length
+    for (const { json } of this.plants.slice(this.#countedPlants)) this.#bytes += countTextBytes(json) - json.length
     this.#countedPlants = this.plants.length
     return this.#bytes >= this.#maxBytes
   }

@@ -3,16 +3,22 @@ import type { EncodedPage } from '../plants/encoded-list.ts'
 import type { PageRequest } from '../plants/store.ts'
 import { PageBuilder } from './page-builder.ts'
 
-/** A block of this many plants is split: smaller ones miss the processor's caches, larger ones move more. */
+/** A block of this size is split. Smaller blocks cause more cache misses, and larger ones move more ids per insert. */
 const MAX_BLOCK_SIZE = 256
-/** The room of a new block, and the least of any: little, so that an owner of a few plants costs little. */
+/** The initial and minimum capacity of a block. It's small, so that an owner with few plants costs little memory. */
 const MIN_CAPACITY = 4
 
-/** The JSON texts of the plants of one owner, ascending by id, in blocks. */
+/**
+ * The plants of one owner, as JSON texts sorted by id. They are stored in blocks of fewer than `MAX_BLOCK_SIZE` plants.
+ * A binary search over the lowest possible ids of the blocks finds the block of an id.
+ */
 export class SortedPlants {
-  readonly #firstBlock = new SortedEntries<string>()
-  /** Once there are several, each block under the lowest id that it takes; the first one takes any lower id too. */
-  #blocks: SortedEntries<SortedEntries<string>> | undefined
+  readonly #firstBlock = new SortedMap<string>()
+  /**
+   * All blocks by their lowest possible id; undefined while there is only the first block. The first block also
+   * contains the ids below its own key.
+   */
+  #blocks: SortedMap<SortedMap<string>> | undefined
 
   get isEmpty(): boolean {
     return this.#blockCount === 1 && this.#firstBlock.size === 0
@@ -22,29 +28,33 @@ export class SortedPlants {
     return this.#blocks?.size ?? 1
   }
 
-  #blockAt(blockIndex: number): SortedEntries<string> {
-    return blockIndex === 0 ? this.#firstBlock : this.#blocks!.entries[blockIndex]!
+  #blockAt(blockIndex: number): SortedMap<string> {
+    return blockIndex === 0 ? this.#firstBlock : this.#blocks!.values[blockIndex]!
   }
 
+  /** Returns the index of the block that contains an id, or that the id would be added to. */
+  #blockIndexOf(id: bigint): number {
+    return this.#blocks === undefined ? 0 : Math.max(0, this.#blocks.upperBound(id) - 1)
+  }
+
+  /** @returns false if there already is a plant with this id */
   add(id: bigint, json: string): boolean {
-    const blockIndex = this.#findBlockIndex(id)
+    const blockIndex = this.#blockIndexOf(id)
     const block = this.#blockAt(blockIndex)
-    const insertIndex = block.upperBound(id)
-    if (insertIndex > 0 && block.ids[insertIndex - 1] === id) return block.setSlot(insertIndex - 1, json)
-    block.insert(insertIndex, id, json)
+    if (!block.add(id, json)) return false
     if (block.size < MAX_BLOCK_SIZE) return true
     block.compact()
     if (block.size === MAX_BLOCK_SIZE) this.#split(blockIndex)
     return true
   }
 
+  /** @returns false if there is no plant with this id */
   delete(id: bigint): boolean {
-    const blockIndex = this.#findBlockIndex(id)
+    const blockIndex = this.#blockIndexOf(id)
     const block = this.#blockAt(blockIndex)
-    const index = block.upperBound(id) - 1
-    if (index < 0 || block.ids[index] !== id || !block.setSlot(index, undefined)) return false
+    if (!block.delete(id)) return false
     if (block.size > 0 || blockIndex === 0) return true
-    this.#blocks!.setSlot(blockIndex, undefined)
+    this.#blocks!.deleteAt(blockIndex)
     this.#blocks!.compact()
     return true
   }
@@ -52,49 +62,49 @@ export class SortedPlants {
   list(request: PageRequest): EncodedPage {
     const builder = new PageBuilder(request)
     const { after } = request
-    let blockIndex = after === undefined ? 0 : this.#findBlockIndex(after)
+    let blockIndex = after === undefined ? 0 : this.#blockIndexOf(after)
     let index = after === undefined ? 0 : this.#blockAt(blockIndex).upperBound(after)
     for (; blockIndex < this.#blockCount; blockIndex++, index = 0) {
-      const { ids, entries } = this.#blockAt(blockIndex)
-      for (; index < entries.length; index++) {
-        const json = entries[index]
+      const { ids, values } = this.#blockAt(blockIndex)
+      for (; index < values.length; index++) {
+        const json = values[index]
         if (json !== undefined && !builder.add(ids[index]!, json)) return builder.page
       }
     }
     return builder.page
   }
 
-  #findBlockIndex(id: bigint): number {
-    return this.#blocks === undefined ? 0 : Math.max(0, this.#blocks.upperBound(id) - 1)
-  }
-
-  /** Ids mostly ascend, so the last block is split near its end. Otherwise most blocks would stay half empty. */
   #split(blockIndex: number): void {
     const block = this.#blockAt(blockIndex)
+    // Ids usually ascend, so nothing more is added to the left half of the last block: leave it nearly full.
     const right = block.splitAt(blockIndex === this.#blockCount - 1 ? (MAX_BLOCK_SIZE * 7) / 8 : MAX_BLOCK_SIZE / 2)
-    // MIN_INT64 itself would make V8 compare ids at half the speed.
-    this.#blocks ??= new SortedEntries(BigInt64Array.of(MIN_INT64 + 1n), [this.#firstBlock])
-    this.#blocks.insert(blockIndex + 1, right.ids[0]!, right)
+    // With MIN_INT64 itself as the key, V8 would compare ids at half the speed.
+    this.#blocks ??= new SortedMap(BigInt64Array.of(MIN_INT64 + 1n), [this.#firstBlock])
+    this.#blocks.insertAt(blockIndex + 1, right.ids[0]!, right)
   }
 }
 
-/** Entries, ascending by id. In a typed array, ids are exact, and nothing that the garbage collector follows. */
-class SortedEntries<Entry> {
+/**
+ * A map with ascending int64 keys, in a typed array, which the garbage collector doesn't have to traverse. A deleted
+ * entry becomes a tombstone (an id whose value is undefined), because closing the gap would move all entries after it.
+ * At most half of the entries are tombstones.
+ */
+class SortedMap<Value> {
   ids: BigInt64Array
-  /** Those that were removed are undefined, and at most half: to move what is behind each of them would be dear. */
-  entries: (Entry | undefined)[]
-  #removedCount = 0
+  values: (Value | undefined)[]
+  #tombstoneCount = 0
 
-  constructor(ids: BigInt64Array = new BigInt64Array(MIN_CAPACITY), entries: (Entry | undefined)[] = []) {
+  constructor(ids: BigInt64Array = new BigInt64Array(MIN_CAPACITY), values: (Value | undefined)[] = []) {
     this.ids = ids
-    this.entries = entries
+    this.values = values
   }
 
+  /** The number of entries, including tombstones. */
   get size(): number {
-    return this.entries.length
+    return this.values.length
   }
 
-  /** How many of the ids are `id` or less. */
+  /** Returns the index of the first id that is greater than `id`. */
   upperBound(id: bigint): number {
     let low = 0
     let high = this.size
@@ -106,7 +116,20 @@ class SortedEntries<Entry> {
     return low
   }
 
-  insert(index: number, id: bigint, entry: Entry): void {
+  /** @returns false if the map already has this id */
+  add(id: bigint, value: Value): boolean {
+    const index = this.upperBound(id)
+    if (index === 0 || this.ids[index - 1] !== id) {
+      this.insertAt(index, id, value)
+      return true
+    }
+    if (this.values[index - 1] !== undefined) return false
+    this.values[index - 1] = value
+    this.#tombstoneCount--
+    return true
+  }
+
+  insertAt(index: number, id: bigint, value: Value): void {
     const { size } = this
     if (size === this.ids.length) {
       const larger = new BigInt64Array(size + Math.min(size, MAX_BLOCK_SIZE / 2))
@@ -115,38 +138,45 @@ class SortedEntries<Entry> {
     }
     this.ids.copyWithin(index + 1, index, size)
     this.ids[index] = id
-    // An array that grows from nothing gets room for 17.
-    if (size === 0) this.entries = [entry]
-    else this.entries.splice(index, 0, entry)
+    // V8 would give an empty array that grows a capacity of 17.
+    if (size === 0) this.values = [value]
+    else this.values.splice(index, 0, value)
   }
 
-  /** Removes an entry, or puts one where one was removed; returns false if that is so already. */
-  setSlot(index: number, entry: Entry | undefined): boolean {
-    if ((this.entries[index] === undefined) === (entry === undefined)) return false
-    this.entries[index] = entry
-    this.#removedCount += entry === undefined ? 1 : -1
-    if (this.#removedCount > this.size / 2) this.compact()
+  /** @returns false if the map doesn't have this id */
+  delete(id: bigint): boolean {
+    const index = this.upperBound(id) - 1
+    if (index < 0 || this.ids[index] !== id || this.values[index] === undefined) return false
+    this.deleteAt(index)
     return true
   }
 
-  /** Drops what was removed, and gives memory back once little of it is in use. */
+  /** Replaces an entry with a tombstone. */
+  deleteAt(index: number): void {
+    this.values[index] = undefined
+    this.#tombstoneCount++
+    if (this.#tombstoneCount > this.size / 2) this.compact()
+  }
+
+  /** Removes the tombstones, and shrinks the array of ids if at most an eighth of it is used. */
   compact(): void {
-    const { ids, entries } = this
+    const { ids, values } = this
     let size = 0
-    for (let index = 0; index < entries.length; index++) {
-      if (entries[index] === undefined) continue
+    for (let index = 0; index < values.length; index++) {
+      if (values[index] === undefined) continue
       ids[size] = ids[index]!
-      entries[size++] = entries[index]
+      values[size++] = values[index]
     }
-    entries.length = size
-    this.#removedCount = 0
+    values.length = size
+    this.#tombstoneCount = 0
     if (ids.length > MIN_CAPACITY && size <= ids.length / 8) this.ids = ids.slice(0, ids.length / 4)
   }
 
-  splitAt(index: number): SortedEntries<Entry> {
-    const tail = new SortedEntries(this.ids.slice(index, this.size), this.entries.slice(index))
+  /** Moves the entries from `index` on into a new map, and returns that map. There must be no tombstones. */
+  splitAt(index: number): SortedMap<Value> {
+    const tail = new SortedMap(this.ids.slice(index, this.size), this.values.slice(index))
     this.ids = this.ids.slice(0, index)
-    this.entries = this.entries.slice(0, index)
+    this.values = this.values.slice(0, index)
     return tail
   }
 }

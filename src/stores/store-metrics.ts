@@ -1,14 +1,19 @@
 import type { Store } from '../plants/store.ts'
 
-/** What a store tells the metrics of a program, beside what its methods return. */
+/** Metrics that a store provides to the standalone server. */
 export interface StoreMetrics {
+  /** Gauges that are read for each scrape. */
   gauges: readonly (readonly [name: string, help: string, read: () => number])[]
+  /** Called with the number of writes in each batch. */
   onBatch: (size: number) => void
 }
 
 const metricsByStore = new WeakMap<Store, StoreMetrics>()
 
-/** The figures of a store. One that stands before another may be given those of the other. */
+/**
+ * Returns the metrics of a store.
+ * @param initial the metrics to assign to a store that has none yet; a wrapper passes the metrics of the wrapped store
+ */
 export function metricsOf(
   store: Store,
   initial: StoreMetrics = { gauges: [], onBatch: () => undefined },

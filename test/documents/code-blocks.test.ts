@@ -27,7 +27,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/embedding.md, Graceful shutdown, ts': 'test/package/examples.test.ts',
   'docs/observability.md, Prometheus': 'test/standalone/metrics/prometheus.test.ts',
   'docs/observability.md, Alerts': 'test/standalone/metrics/prometheus.test.ts',
-  'docs/postgres.md, Collations': 'test/stores/postgres/connect.test.ts',
+  'docs/postgres.md, Collations': 'test/stores/postgres/check-connection.test.ts',
   'docs/postgres.md, Table and migrations': 'test/documents/readme.test.ts',
   'docs/postgres-high-availability.md, Point-in-time recovery': 'test/documents/deployment.test.ts',
   'docs/postgres-high-availability.md, Backup and restore': 'test/documents/deployment.test.ts',

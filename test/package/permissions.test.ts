@@ -47,7 +47,7 @@ suite('under --permission', { skip: Number.parseInt(process.versions.node) < 24 
       SOCKET,
       `HOST must be a path where a Unix socket can be created; creating it failed ${refused('--allow-fs-write')}`,
     ],
-    [NETWORK_FLAGS, POSTGRES, closed('Its driver cannot be loaded (npm install pg)', '--allow-fs-read')],
+    [NETWORK_FLAGS, POSTGRES, closed('cannot load the pg driver (npm install pg)', '--allow-fs-read')],
     [[], {}, 'with --permission, the server also needs --allow-net'],
   ]
   for (const [flags, settings, message] of rows) {

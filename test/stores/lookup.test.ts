@@ -10,8 +10,8 @@ import { createTempFile } from '../support/temp-files.ts'
 const lookUp = (hostname: string): Promise<unknown> =>
   new Promise((resolve) => lookup(hostname, { all: true }, (error, addresses) => resolve(error ?? addresses)))
 
-suite('looks up a host for several sockets', () => {
-  test('once at a time, and settles when the lookup ends', async () => {
+suite('lookup', () => {
+  test('shares one DNS lookup among concurrent calls for the same host', async () => {
     const first = lookUp('localhost')
     const second = lookUp('localhost')
     assert.equal(hasPendingLookups(), true)
@@ -21,20 +21,20 @@ suite('looks up a host for several sockets', () => {
     await waitForLookups()
   })
 
-  test('not after the process began to end: sockets get the last answer, or an error', async () => {
+  test('returns the last result, or an error, after stopLookups()', async () => {
     const known = await lookUp('localhost')
     stopLookups()
     const answer = lookUp('localhost')
     assert.equal(hasPendingLookups(), false)
     assert.deepEqual(await answer, known)
-    const message = 'The process is ending, so elsewhere.invalid is not looked up.'
+    const message = 'Cannot resolve elsewhere.invalid: the process is shutting down.'
     assert.equal(((await lookUp('elsewhere.invalid')) as Error).message, message)
   })
 })
 
 const skip = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-test('asks a name server that never answers once for all sockets', { skip, timeout: 300_000 }, async (t) => {
+test('sends one query for 20 sockets to a name server that never responds', { skip, timeout: 300_000 }, async (t) => {
   const socket = createSocket('udp4')
   t.after(() => socket.close())
   const names = new Set<string>()
@@ -51,7 +51,7 @@ test('asks a name server that never answers once for all sockets', { skip, timeo
   const script = `mount --bind ${file} /etc/resolv.conf && exec "$@"`
   const node = [process.execPath, ...process.execArgv, '--input-type=module', '--eval', code]
   const { stdout } = await promisify(execFile)('unshare', ['-m', 'sh', '-c', script, 'sh', ...node])
-  // Two threads at a time would take ten times as long for twenty lookups.
+  // Twenty separate lookups would take ten times as long, because the resolver uses two threads at a time.
   assert.ok(Number(stdout) < 5000, stdout)
   assert.deepEqual([...names], ['name'])
 })

@@ -9,20 +9,20 @@ import { measureMemoryUsed } from '../support/memory-usage.ts'
 
 storeConformance({ test, create: memoryStore })
 
-test('returns exact pages', () => assertExactPages(memoryStore(), 300))
+test('ends each page exactly at its limits', () => assertExactPages(memoryStore(), 300))
 
 function readPage(store: Store, owner: string): Page {
   return store.list(owner, { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as Page
 }
 
-test('answers without a promise', () => {
+test('returns results synchronously', () => {
   const store = memoryStore()
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
   assert.equal(readPage(store, 'demo').plants.length, 1)
   assert.equal(store.delete('demo', 1n), true)
 })
 
-test('lists plants whose members are their own', () => {
+test('lists plants whose members are own properties', () => {
   const store = memoryStore()
   void store.create('demo', { id: 1n, name: 'Fern', tag: 'green' })
   void store.create('demo', { id: 2n, name: 'Żółta "paproć"' })
@@ -37,17 +37,17 @@ test('lists plants whose members are their own', () => {
   assert.deepEqual(Object.keys(plants[0]!), ['id', 'name', 'tag'])
 })
 
-test('can be disposed of', async () => {
+test('keeps its plants after disposal', async () => {
   const store = memoryStore()
   await store[Symbol.asyncDispose]()
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
 })
 
 for (const [order, first, step, most] of [
-  ['ascend', 0, 1, 500],
-  ['descend', 99_999, -1, 900],
+  ['ascending', 0, 1, 500],
+  ['descending', 99_999, -1, 900],
 ] as const) {
-  test(`has at most ${most} blocks for 100,000 ids that ${order}, and hardly any once most are deleted`, () => {
+  test(`uses at most ${most} blocks for 100,000 ${order} ids, and frees most of them when plants are deleted`, () => {
     const before = countBlocks()
     const store = memoryStore()
     const ids = Array.from({ length: 100_000 }, (_, i) => BigInt(first + i * step))
@@ -55,13 +55,13 @@ for (const [order, first, step, most] of [
     const count = countBlocks() - before
     assert.ok(count <= most, `${count} blocks`)
     for (const id of ids.slice(0, 99_000)) void store.delete('demo', id)
-    // The first block stays, and another one may be half empty.
+    // The first block always remains, and one other block can be half empty.
     assert.ok(countBlocks() - before <= most / 50 + 2)
     assert.equal(readPage(store, 'demo').plants.length, 1000)
   })
 }
 
-test('takes at most 120 bytes a plant, and gives them back', async () => {
+test('uses at most 120 bytes per plant, and frees the memory of deleted plants', async () => {
   const before = await measureMemoryUsed()
   const store = memoryStore()
   for (let i = 0; i < 100_000; i++) {
@@ -76,7 +76,7 @@ test('takes at most 120 bytes a plant, and gives them back', async () => {
   assert.equal(readPage(store, 'demo').plants.length, 1000)
 })
 
-test('takes less than 2.5 KB for an owner with ten plants, and keeps nothing once they are deleted', async () => {
+test('uses less than 2.5 kB for an owner with ten plants, and almost nothing once they are deleted', async () => {
   const before = await measureMemoryUsed()
   const store = memoryStore()
   for (let i = 0; i < 100_000; i++) void store.create(`owner ${i % 10_000}`, { id: BigInt(i), name: 'Fern' })
@@ -89,7 +89,7 @@ test('takes less than 2.5 KB for an owner with ten plants, and keeps nothing onc
   assert.deepEqual(readPage(store, 'owner 1'), { plants: [], hasMore: false })
 })
 
-/** How many blocks of ids there are, in all stores of this process. */
+/** Returns the number of blocks in all stores of this process. Each block has one array of ids. */
 function countBlocks(): number {
   return queryObjects(BigInt64Array) as number
 }

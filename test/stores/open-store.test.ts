@@ -11,14 +11,14 @@ import { lockFromOtherProcess } from '../support/database/sqlite-file.ts'
 import { createTempDirectory, createTempFile } from '../support/temp-files.ts'
 
 for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'postgresql://ada:p@host:1/plants']) {
-  test(`${url} names a store`, () => assert.equal(isStoreUrl(url), true))
+  test(`accepts the store URL ${url}`, () => assert.equal(isStoreUrl(url), true))
 }
 
 const INVALID_MEMORY_URLS = ['', 'memory', 'memory:a', 'memory:memory:']
 const INVALID_SQLITE_URLS = ['sqlite:', ' sqlite:a', '"sqlite:a"', 'sqlite://a', 'sqlite://a/sqlite:b', 'a:sqlite:b']
 const INVALID_POSTGRES_URLS = ['postgres:', 'postgres://', 'postgres:a', 'postgres:a/postgres://b', 'mysql://a']
 for (const url of [...INVALID_MEMORY_URLS, ...INVALID_SQLITE_URLS, ...INVALID_POSTGRES_URLS]) {
-  test(`"${url}" names no store`, () => assert.equal(isStoreUrl(url), false))
+  test(`rejects the store URL "${url}"`, () => assert.equal(isStoreUrl(url), false))
 }
 
 async function getStartError(url: string, status: 1 | 2, nodeArgs: readonly string[] = [], environment = {}) {
@@ -28,7 +28,7 @@ async function getStartError(url: string, status: 1 | 2, nodeArgs: readonly stri
   return said.exec(program.stderr.lines[0]!)![1]!
 }
 
-test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot be opened', async (t) => {
+test('names PLANT_STORE_URL_FILE in the error if its store cannot be opened', async (t) => {
   const program = new Program({ PLANT_STORE_URL_FILE: createTempFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
   assert.equal(await program.exited, 2)
   const [line, ...others] = program.stderr.lines
@@ -37,14 +37,14 @@ test('PLANT_STORE_URL_FILE is named if it holds the URL of a store that cannot b
 })
 
 suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
-  test('with PLANT_STORE_MIGRATE=0, ends the start if there is no file, and makes none', async (t) => {
+  test('fails to start with PLANT_STORE_MIGRATE=0 if the file is missing, and does not create it', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const reason = await getStartError(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
-    assert.equal(reason, `SQLite database ${path}: the file does not exist, and may not be created`)
+    assert.equal(reason, `SQLite database ${path}: the file does not exist and migrations are disabled`)
     assert.equal(existsSync(path), false)
   })
 
-  test('logs a warning once its file is moved, and is not ready until it is back', async (t) => {
+  test('logs a warning when its file is moved, and is not ready until the file is back', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: `sqlite:${path}` })
     assert.equal((await program.waitForLogEvent('start'))['store'], 'sqlite')
@@ -54,15 +54,15 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal((await program.fetch('/readyz')).status, 503)
     const { status, headers } = await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })
     assert.deepEqual([status, headers.get('retry-after')], [503, '1'])
-    assert.match(String((await program.waitForLogEvent('warning'))['reason']), /another file, or none, has its name/)
+    assert.match(String((await program.waitForLogEvent('warning'))['reason']), /was moved, deleted or replaced/)
     renameSync(`${path}.old`, path)
     await program.waitUntilReady()
     const { reason } = await program.waitForLogEvent('warning', 2)
-    assert.match(String(reason), /the file, its log and its shared memory are back$/)
+    assert.match(String(reason), /the database file, its WAL and its shared memory are back$/)
     assert.deepEqual(await waitForSeries(admin, /^plant_store_sqlite_log_bytes/, 1), ['plant_store_sqlite_log_bytes 0'])
   })
 
-  test('waits for a locked file for less time than a call may take', async (t) => {
+  test('responds with 50300 before the store timeout if the file is locked', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const environment = { PLANT_STORE_URL: `sqlite:${path}`, PLANT_STORE_STORE_TIMEOUT_MS: '500' }
     const program = await startProgram(t, environment)
@@ -71,7 +71,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal(((await response.json()) as { error: number }).error, 50300)
   })
 
-  test('ends the start with status 1 while another process has the file locked', async (t) => {
+  test('exits with status 1 if another process has the file locked at startup', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     await lockFromOtherProcess(t, path)
     assert.match(await getStartError(`sqlite:${path}`, 1), /^SQLite database .*: database is locked$/)
@@ -95,13 +95,13 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal(reason, `SQLite database ${path}: other users can read ${path} (mode 604)`)
   })
 
-  test('ends the start with status 2 if the file holds something else', async (t) => {
+  test('exits with status 2 if the file is not a database', async (t) => {
     const message = await getStartError(`sqlite:${createTempFile(t, 'x'.repeat(1000))}`, 2)
     assert.match(message, /^SQLite database .*: file is not a database$/)
   })
 })
 
-test('a Node that lacks SQLite says so, and suggests no URL of it', async () => {
+test('reports that SQLite is unavailable in this Node, and suggests no SQLite URL', async () => {
   const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
   assert.equal(await getStartError('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later')
   const program = new Program({ PLANT_STORE_URL: 'plants.db' }, [], nodeArgs)
@@ -112,7 +112,7 @@ test('a Node that lacks SQLite says so, and suggests no URL of it', async () => 
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
-  test('keeps plants in Postgres, and is not ready while it is away', async (t) => {
+  test('keeps plants in Postgres, and is not ready while the server is unreachable', async (t) => {
     const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
@@ -132,14 +132,14 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.equal(await program.exited, 0)
   })
 
-  test('ends the start if the URL is malformed, and quotes none of it', async () => {
+  test('exits if the URL is malformed, without quoting the URL', async () => {
     assert.equal(
       await getStartError('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
-      'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25',
+      'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25',
     )
   })
 
-  test('loads the driver from the working directory if the package cannot see it', async (t) => {
+  test('loads the driver from the working directory if it cannot be resolved from the package', async (t) => {
     const hideFromPackage = `
       import Module from 'node:module'
       const resolve = Module._resolveFilename
@@ -154,7 +154,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.deepEqual([await program.exited, program.stderr.lines], [0, []])
   })
 
-  test('ends the start if the driver is not installed', async () => {
+  test('exits if the driver is not installed', async () => {
     const hideDriver = `
       import Module from 'node:module'
       const resolve = Module._resolveFilename
@@ -163,10 +163,10 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         return resolve.call(this, name, ...rest)
       }`
     const reason = await getStartError('postgres://ada@127.0.0.1/plants', 2, createImportFlags(hideDriver))
-    assert.equal(reason, 'Its driver cannot be loaded (npm install pg): there is no pg')
+    assert.equal(reason, 'cannot load the pg driver (npm install pg): there is no pg')
   })
 
-  test('ends the start if the driver is too old', async (t) => {
+  test('exits if the driver is too old', async (t) => {
     const driver = 'exports.Client = class { connection = { stream: {} } }'
     const replaceDriver = `
       import Module from 'node:module'
@@ -175,6 +175,6 @@ suite('PLANT_STORE_URL=postgres:…', () => {
         return name === 'pg' ? '${createTempFile(t, driver, 'pg.cjs')}' : resolve.call(this, name, ...rest)
       }`
     const reason = await getStartError('postgres://ada@127.0.0.1/plants', 2, createImportFlags(replaceDriver))
-    assert.equal(reason, 'Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
+    assert.equal(reason, 'the pg driver is too old; install version 8.16 or later (npm install pg@8)')
   })
 })

@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import { encodeFields } from '../../src/plants/plant.ts'
 import { PageBuilder } from '../../src/stores/page-builder.ts'
 
-/** In characters of which JSON or UTF-8 makes more than one byte. */
+/** Texts with characters that take more than one byte in JSON or in UTF-8. */
 const text = fc.string({ unit: fc.constantFrom('x', '楓', '🌿', '\n', '"', '\\', '\u0001'), maxLength: 40 })
 
 const plants = fc.array(fc.record({ name: text, tag: fc.option(text, { nil: undefined }) }), { minLength: 1 })
 
-test('ends a page after the plant with which names and tags come to maxBytes, or at its limit', () => {
+test('ends a page at its limit, or after the plant with which names and tags reach maxBytes', () => {
   const bound = fc.integer({ min: 1, max: 500 })
   const property = fc.property(plants, bound, bound, (plants, limit, maxBytes) => {
     const builder = new PageBuilder({ limit, maxBytes })

@@ -16,7 +16,7 @@ function readAllIds(plants: SortedPlants, limit: number): bigint[] {
   return ids
 }
 
-/** Ids are so far apart that a double would round them. */
+/** Makes ids so large that a double would round them. */
 const SPACING = 10_000_000_000_007n
 
 /** Adds or deletes many ids in a row: `count` of them, each `step` after the one before. */
@@ -27,7 +27,7 @@ const runs = fc.record({
   count: fc.oneof(fc.nat(3), fc.nat(1000)),
 })
 
-test('does what a sorted array does, whatever runs of ids are added and deleted', () => {
+test('behaves like a sorted map for any sequence of adds and deletes', () => {
   const property = fc.property(fc.array(runs, { size: 'medium' }), (history) => {
     const plants = new SortedPlants()
     const texts = new Map<bigint, string>()

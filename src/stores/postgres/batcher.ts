@@ -4,13 +4,18 @@ import { nextBatchSize, type QueuedWrite } from '../batch-size.ts'
 import { isSinglePlantError } from './errors.ts'
 
 export interface BatcherOptions {
+  /** The maximum number of batches in flight. */
   readonly maxInFlight: number
   readonly maxBatch: number
+  /** How long a write can wait in the queue. */
   readonly timeoutMs: number
   readonly onBatch: (size: number) => void
 }
 
-/** Sends writes in order; those that come while a group is in flight go together. Only one with a wrong value fails. */
+/**
+ * Creates a function that queues writes and sends them in order. Writes that arrive while the maximum number of batches
+ * is in flight share the next batch. If a value is rejected, only the write with that value fails.
+ */
 export function createBatcher<Write, Result>(
   send: (batch: readonly Write[]) => Promise<readonly Result[]>,
   { maxInFlight, maxBatch, timeoutMs, onBatch }: BatcherOptions,
@@ -22,9 +27,10 @@ export function createBatcher<Write, Result>(
     for (; queue.length > 0 && inFlight < maxInFlight; finishedSize = 0) void startBatch(finishedSize)
   }
 
-  /** @param finishedSize the size of the group that has just ended, if its end is why this one starts; else 0 */
+  /** @param finishedSize the size of the batch whose end starts this one; 0 if a new write starts it */
   async function startBatch(finishedSize: number): Promise<void> {
-    // Callers that were just answered soon write again. With half of them and of what waits, the groups stay equal.
+    // The callers of the finished batch will probably write again soon. Taking half of the expected total keeps
+    // successive batches about equal in size.
     const { length } = queue
     const targetSize = finishedSize === 0 ? length : Math.ceil((finishedSize + length) / 2)
     const batch = queue.splice(0, nextBatchSize(queue, Math.min(targetSize, maxBatch)))
@@ -36,10 +42,10 @@ export function createBatcher<Write, Result>(
   }
 
   async function sendBatch(entries: readonly QueuedWrite<Write, Result>[]): Promise<void> {
-    // Otherwise a silent server would work for long for clients that have gone.
+    // Without this, an unresponsive server would later work through the writes of clients that have timed out.
     const now = performance.now()
     const batch = entries.filter(({ expiresAt, reject }) => {
-      if (now > expiresAt) reject(new StoreUnavailableError('No statement was free in time.'))
+      if (now > expiresAt) reject(new StoreUnavailableError('The write timed out in the queue.'))
       return now <= expiresAt
     })
     if (batch.length === 0) return

@@ -6,28 +6,32 @@ import { NoResponseError } from './errors.ts'
 import { lookup } from '../lookup.ts'
 import type { Connection } from './pool.ts'
 
-/** Stands in place of the protocol version (postgresql.org/docs/current/protocol-message-formats.html). */
+// These codes are sent instead of a protocol version (postgresql.org/docs/current/protocol-message-formats.html).
 const CANCEL_REQUEST_CODE = 80_877_102
 const SSL_REQUEST_CODE = 80_877_103
 
-/** Over a second connection, as `psql` does at Ctrl-C. Settles once the server has sent the signal. */
+/**
+ * Cancels the running statement of a connection, through a second connection, as `psql` does on Ctrl-C. Resolves when
+ * the server has sent the signal to the process that executes the statement.
+ * @param timeoutMs the timeout for each round trip
+ */
 export function cancelStatement(connection: Connection, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const { processID, secretKey, ssl, host = '' } = connection
     if (typeof processID !== 'number' || typeof secretKey !== 'number') {
-      return reject(new Error('The connection does not tell how its statements are cancelled.'))
+      return reject(new Error('Cannot cancel the statement: the connection has no processID or no secretKey.'))
     }
 
     const { remoteAddress } = (connection.connection?.stream ?? {}) as Partial<Socket>
     const socket = connect(addressOf(connection, remoteAddress))
-    // For each round trip: there are up to four, and the server may be far away.
+    // The timeout applies to each of the up to four round trips, because the server can be far away.
     const timer = setTimeout(() => socket.destroy(new NoResponseError(timeoutMs)), timeoutMs)
     let isSent = false
-    // The server answers nothing. It closes the connection when the signal is on its way.
+    // The server doesn't respond. It closes the connection after it has sent the signal.
     socket.on('error', reject).once('close', () => {
       clearTimeout(timer)
       if (isSent) resolve()
-      else reject(new Error('The server took no cancellation.'))
+      else reject(new Error('The server closed the connection before the cancel request was sent.'))
     })
 
     function sendCancelRequest(stream: Socket): void {
@@ -42,24 +46,28 @@ export function cancelStatement(connection: Connection, timeoutMs: number): Prom
       socket.write(encodeMessage(SSL_REQUEST_CODE))
       socket.once('data', (response) => {
         timer.refresh()
-        // The key is a secret: if the connection has TLS, it never goes without.
+        // If the original connection uses TLS, never send the secret key without TLS.
         if (response.toString() === 'S') {
-          // The options that `pg` sets for the connection itself. It makes the key not enumerable.
+          // The same options as `pg` uses for its own connection. `key` must be copied explicitly, because `pg` makes
+          // it non-enumerable.
           const tlsOptions = ssl === true ? {} : { ...ssl, key: ssl.key }
           const tlsSocket = connectTls({ socket, host, ...tlsOptions, ...(isIP(host) === 0 && { servername: host }) })
           tlsSocket.on('error', reject).once('secureConnect', () => sendCancelRequest(tlsSocket))
         } else {
-          socket.destroy(new Error('The server refused TLS for a cancellation.'))
+          socket.destroy(new Error('The server rejected TLS for the cancel request.'))
         }
       })
     })
   })
 }
 
-/** Whether a server says anything to a second connection. It is asked whether it takes TLS, which opens no session. */
+/**
+ * Whether the server of a connection responds to an SSLRequest on a second connection. An SSLRequest doesn't open a
+ * session on the server.
+ */
 export function isResponding(connection: Connection | undefined, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
-    // Nobody knows where to ask.
+    // Without an address, assume that the server responds.
     if (connection?.host === undefined) return resolve(true)
     const socket = connect({ ...addressOf(connection), timeout: timeoutMs }, () =>
       socket.write(encodeMessage(SSL_REQUEST_CODE)),
@@ -73,7 +81,7 @@ export function isResponding(connection: Connection | undefined, timeoutMs: numb
   })
 }
 
-/** @param ip one of the servers that the host's name stands for, if it must be that one */
+/** @param ip the IP address to use if the host name resolves to several servers */
 function addressOf({ host = 'localhost', port = 5432 }: Connection, ip = host): NetConnectOpts {
   return host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: ip, port, lookup }
 }

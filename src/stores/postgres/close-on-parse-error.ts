@@ -6,12 +6,12 @@ type Listener = (chunk: Buffer) => unknown
 const wrappedListeners = new WeakSet<Listener>()
 
 /**
- * Closes a connection whose server sends what the driver can't parse: a text that is longer than a string can be, or the
- * bytes of a broken proxy. `pg` parses in a `data` listener, where its exception would end the process.
+ * Closes a connection when the driver can't parse a response: a text longer than the maximum length of a string, or
+ * garbage from a broken proxy. `pg` parses in a `data` listener, so the exception would otherwise crash the process.
  */
 export function closeOnParseError(stream: object | undefined): void {
   const emitter = stream as Duplex | undefined
-  // Other drivers have no stream, or another kind.
+  // Other drivers can have no stream, or a stream of another type.
   if (typeof emitter?.listeners !== 'function') return
   for (const listener of emitter.listeners('data') as Listener[]) {
     if (wrappedListeners.has(listener)) continue
@@ -19,7 +19,7 @@ export function closeOnParseError(stream: object | undefined): void {
       try {
         listener.call(emitter, chunk)
       } catch (error) {
-        // Whatever follows would be parsed from the middle of a message.
+        // Stop parsing: the next bytes are from the middle of a message.
         emitter.off('data', wrappedListener).destroy(new UnreadableResponseError(error))
       }
     }

@@ -7,13 +7,13 @@ import { lookup } from '../lookup.ts'
 import { closeOnParseError } from './close-on-parse-error.ts'
 import type { PostgresTarget } from './postgres-url.ts'
 
-/** @throws Error that says how to install the driver, which isn't a dependency of this package */
+/** Loads `pg`, an optional peer dependency. @throws Error that says how to install `pg` */
 export function loadDriver(): typeof import('pg') {
   try {
     return requireDriver()
   } catch (error) {
     const [reason] = (error as Error).message.split('\n')
-    throw new Error(`Its driver cannot be loaded (npm install pg): ${reason}`, { cause: error })
+    throw new Error(`cannot load the pg driver (npm install pg): ${reason}`, { cause: error })
   }
 }
 
@@ -21,32 +21,36 @@ function requireDriver(): typeof import('pg') {
   try {
     return createRequire(import.meta.url)('pg') as typeof import('pg')
   } catch (error) {
-    // Package managers can hide the driver from a package that is installed globally, or in a store of its own.
+    // If plant-store is installed globally or in a package manager's own store, it can't resolve `pg`. Try the working
+    // directory.
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
     return createRequire(join(cwd(), 'package.json'))('pg') as typeof import('pg')
   }
 }
 
-/** A socket to the server, whose lookups don't pile up when the name servers are down. */
+/**
+ * A socket that resolves host names with {@link lookup}, so that lookups don't pile up when the name servers are down.
+ */
 class DatabaseSocket extends Socket {
   override connect(...args: readonly unknown[]): this {
     const [port, host] = args
     if (typeof host === 'string') return super.connect({ port: Number(port), host, lookup })
-    // The path of a Unix socket.
+    // The port is the path of a Unix socket here.
     return super.connect(String(port))
   }
 }
 
-/** What the driver speaks the protocol with. */
+/** The members of the driver's protocol layer that are used here. */
 interface DriverConnection {
   readonly stream: Socket
   on(event: string, listener: (message: { readonly mechanisms?: readonly string[] }) => void): this
 }
 
 /**
- * Makes the class of the pool's connections.
- * @param readTarget what new connections lead to; it's read again for each, as passwords and certificates are rotated
- * @returns the class, and a function that closes the connections that are still being made
+ * Creates the client class for the pool.
+ * @param readTarget returns the connection parameters. It's called for each new connection, because passwords and
+ *   certificates are rotated
+ * @returns the class, and a function that aborts the connection attempts in progress
  */
 export function createClientClass(
   Base: typeof Client,
@@ -64,15 +68,15 @@ export function createClientClass(
         enableChannelBinding: channelBinding === 'prefer' || channelBinding === 'require',
       })
       const connection = this.connection as unknown as DriverConnection
-      // Versions that ignore the option above can also connect without TLS to a URL that demands it.
+      // Versions of `pg` that ignore the `stream` option can also connect without TLS although the URL requires TLS.
       if (!(connection.stream instanceof DatabaseSocket)) {
-        throw new Error('Its driver is too old; version 8.16 or later of pg is needed (npm install pg@8)')
+        throw new Error('the pg driver is too old; install version 8.16 or later (npm install pg@8)')
       }
-      // The driver reads the database name from here when it connects.
+      // `pg` reads the database name from `connectionParameters` when it connects.
       if (database !== '') Reflect.set(Reflect.get(this, 'connectionParameters') as object, 'database', database)
       const ssl: unknown = this.ssl
-      // `pg` has one object for this, for its own connection and for whoever cancels a statement.
-      // For a server with an IP address, older versions would otherwise expect a certificate for localhost.
+      // `pg` uses this object for its own TLS connection, and `cancelStatement` uses it too. Without `host`, older
+      // versions of `pg` would expect a certificate for localhost if the server is given as an IP address.
       if (typeof ssl === 'object') Object.assign(ssl!, { host: this.host }, tlsOptions())
       for (const event of ['connect', 'sslconnect']) connection.on(event, () => closeOnParseError(connection.stream))
       pendingConnections.add(connection)
@@ -90,14 +94,15 @@ export function createClientClass(
 }
 
 /**
- * Closes a connection before it sends a password to a server that doesn't prove that the TLS session ends there. What the
- * listeners throw closes it immediately, even if the server has already sent that it's ready: see `guardParser()`.
+ * Closes a connection before it sends a password to a server that can't prove that it terminates the TLS session. An
+ * exception in these listeners closes the connection immediately, even if the server has already sent ReadyForQuery:
+ * see {@link closeOnParseError}.
  */
 function requireChannelBinding(connection: DriverConnection): void {
   let isOffered = false
   let isProven = false
   function assertBinding(isBound: boolean): void {
-    if (!isBound) throw new Error('The server did not use channel binding, which channel_binding=require demands.')
+    if (!isBound) throw new Error('The server did not use channel binding, but channel_binding=require is set.')
   }
   connection
     .on('authenticationCleartextPassword', () => assertBinding(false))
@@ -106,7 +111,7 @@ function requireChannelBinding(connection: DriverConnection): void {
       isOffered = mechanisms!.includes('SCRAM-SHA-256-PLUS')
       assertBinding(isOffered)
     })
-    // The driver checks this message, too, and fails the connection if it proves nothing.
+    // The driver itself verifies the server's proof in this message, and closes the connection if the proof is invalid.
     .on('authenticationSASLFinal', () => (isProven = isOffered))
     .on('authenticationOk', () => assertBinding(isProven))
 }

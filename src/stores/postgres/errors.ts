@@ -1,50 +1,61 @@
 import { isError } from '../../option-checks.ts'
 
-// The patterns match SQLSTATEs, or their classes (postgresql.org/docs/current/errcodes-appendix.html).
-// docs/postgres.md has the same lists for operators.
+// These patterns match SQLSTATEs or their classes (postgresql.org/docs/current/errcodes-appendix.html). Keep the table
+// for operators in docs/postgres.md in sync.
 
 /**
- * Retrying can help: the connection failed (08), the transaction was rolled back (40) or found aborted (25P02), a
- * resource ran out (53), the server canceled the statement, stops or starts (57), its machine reported an error (58), its
- * snapshot is too old (72), it's read-only (25006), a timeout of its own passed (25P03, 25P04, 55P03), or another session
- * uses the object (55006).
+ * Errors for which retrying can help: the connection failed (08), the transaction was rolled back (40) or had been
+ * aborted earlier (25P02), the server ran out of a resource (53), canceled the statement, or is stopping or starting
+ * (57), the operating system reported an error (58), the snapshot is too old (72), the server is read-only (25006), one
+ * of the server's timeouts expired (25P03, 25P04, 55P03), or another session is using the object (55006).
  */
 const TRANSIENT_STATES = /^(?:08|40|53|57|58|72|25006|25P0[234]|55006|55P03)/
 
 /**
- * The statement may have been committed: the session ended, the server can't tell (40003), or it reported an I/O error
- * (58030), which a commit can meet too. A server that starts (57P03) hasn't run the statement, nor has one that
- * `postgres_fdw` can't reach (08001).
+ * Errors after which the statement may have been committed: the session ended, the server doesn't know the outcome
+ * (40003), or it reported an I/O error (58030), which can happen during a commit. Excluded are a server that is
+ * starting (57P03) and one that `postgres_fdw` can't connect to (08001), because they haven't executed the statement.
  */
 const OUTCOME_UNKNOWN_STATES = /^(?:08(?!001)|57P(?!03)|25P0[34]|40003|58030)/
 
-/** The session ended, or can't be used: the server starts or is read-only, or the transaction was aborted before. */
+/**
+ * Errors after which the connection can't be used: the session ended, the server is starting or read-only, or an
+ * earlier error has aborted the transaction.
+ */
 const UNUSABLE_SESSION_STATES = /^(?:08(?!001)|57P|25006|25P0[234]|40003)/
 
+/** A timeout expired before the server responded, or before the pool provided a connection. */
 export class NoResponseError extends Error {
-  constructor(ms: number, expected = 'answer') {
+  constructor(ms: number, expected = 'response') {
     super(`No ${expected} within ${ms} ms.`)
   }
 }
 
-/** The driver couldn't parse what the server sent. The connection is unusable, and the same statement may fail again. */
+/**
+ * The driver couldn't parse a response. The connection is unusable, and retrying the statement would probably fail
+ * again.
+ */
 export class UnreadableResponseError extends Error {
   constructor(cause: unknown) {
-    super('The driver could not parse a response of the database.', { cause })
+    super('The driver could not parse a response from the database server.', { cause })
   }
 }
 
-/** A statement was cancelled that may be committed, here or on another server: it may be lost, or kept in part. */
+/**
+ * A statement was canceled, but it may be committed, here or on another server. It can still get lost, or be partly
+ * lost.
+ */
 export class UnconfirmedCommitError extends Error {
-  constructor(message = 'The statement was committed, but its standby has not confirmed it.') {
+  constructor(message = 'The transaction was committed, but the synchronous standby has not confirmed it.') {
     super(message)
   }
 }
 
-/** A database cannot keep every plant, until somebody changes it. */
+/** The database can't be used until an operator changes the database or the table. Retrying doesn't help. */
 export class UnsuitableDatabaseError extends Error {}
 
-// Not the names of the classes, which a bundler may shorten. An assignment would throw if `Error.prototype` is frozen.
+// Bundlers can shorten class names, so set the names explicitly. An assignment would throw if `Error.prototype` is
+// frozen.
 for (const [name, { prototype }] of Object.entries({
   NoResponseError,
   UnreadableResponseError,
@@ -67,14 +78,14 @@ export function isTransient(error: unknown): boolean {
   return isError(error) && !isProgrammingError(error) && !(error instanceof UnreadableResponseError)
 }
 
-/** Whether the code is wrong. All other errors without a SQLSTATE are taken for those of a connection. */
+/** Whether an error is a bug. All other errors without a SQLSTATE are treated as connection errors. */
 export const isProgrammingError: ErrorPredicate = (error) => isError(error) && /^(?:Type|Range)Error$/.test(error.name)
 
-/** Whether the server said nothing for too long. A pool says so in words only. */
+/** Whether a timeout expired. The timeout errors of `pg` pools can only be recognized by their message. */
 export const isTimeout = (error: unknown): boolean =>
   error instanceof NoResponseError || (!isServerError(error) && /time-?out/i.test(String(error)))
 
-/** Whether the server sent this error: then it does nothing more about the statement. */
+/** Whether the server sent this error, so that it has stopped executing the statement. */
 export const isServerError: ErrorPredicate = (error) => sqlStateOf(error) !== undefined
 
 export const isOutcomeUnknown: ErrorPredicate = (error) =>
@@ -85,43 +96,51 @@ export function breaksConnection(error: unknown): boolean {
   return matchesSqlState(UNUSABLE_SESSION_STATES)(error) || endsSession(error) || isPlanStale(error)
 }
 
-/** Whether the server, or a pooler, ends the session with this error. Poolers do so with SQLSTATEs of any class. */
+/** Whether the server or a pooler closes the session after this error. Poolers use SQLSTATEs of any class for that. */
 const endsSession: ErrorPredicate = (error) => /^(?:FATAL|PANIC)$/.test((error as { severity?: string }).severity ?? '')
 
-/** Whether the server has run out of transaction IDs, or of multixact IDs, until a vacuum has frozen old rows. */
+/**
+ * Whether the server has no transaction IDs or multixact IDs left, so that it rejects writes until a VACUUM has run.
+ */
 const isOutOfTransactionIds: ErrorPredicate = (error) =>
   matchesSqlState(/^54000/)(error) && routineOf(error).startsWith('GetNew')
 
-/** Whether the table was altered, and the connection keeps a plan for what it was before. Nothing was done. */
+/** Whether the table was altered after the statement was prepared. The statement wasn't executed. */
 export const isPlanStale = (error: unknown): boolean =>
   matchesSqlState(/^0A000/)(error) && routineOf(error) === 'RevalidateCachedQuery'
 
-/** Whether another session prepared the statement, as a pooler lends one for each transaction. Nothing was done. */
+/** Whether a pooler has switched to a session with other prepared statements. The statement wasn't executed. */
 export const isPreparedStatementError: ErrorPredicate = matchesSqlState(/^(?:42P05|26000)/)
-/** Whether the statement was rolled back in favour of another one, and may be sent again as it is. */
+/** Whether the statement was rolled back because of a serialization failure or a deadlock, and can be retried. */
 export const isConflict: ErrorPredicate = matchesSqlState(/^(?:40001|40P01)/)
-/** Whether the statement was cancelled, and rolled back in the server that says so. */
+/** Whether the statement was canceled, and rolled back on the server that reports it. */
 export const isCanceled: ErrorPredicate = matchesSqlState(/^57014/)
-/** Whether the server rejected the value of a plant, by its type, a constraint, or its size. */
+/** Whether the server rejected the values of a plant: because of a type, a constraint or the size. */
 export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23]/)(error) || isRowTooLarge(error)
-/** Whether one plant of several can be the cause: its value, or a policy or the check option of a view rejects it. */
+/**
+ * Whether one plant of a batch can be the cause: its values, a row-level security policy, or the check option of a
+ * view.
+ */
 export const isSinglePlantError: ErrorPredicate = (error) =>
   isRejectedValue(error) || (matchesSqlState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')
 /**
- * Whether a row is too large for an index, which limits owners, as texts have no limit, or for a table that keeps texts in
- * its rows. 54000 has many other causes.
+ * Whether a row is too large for an index, which happens only with a long owner, or for a table that stores texts
+ * inline. The routine is checked because 54000 has many other causes.
  */
 export const isRowTooLarge: ErrorPredicate = (error) =>
   matchesSqlState(/^54000/)(error) && ROW_TOO_LARGE_ROUTINES.test(routineOf(error))
 
-/** The functions that build a row of a B-tree, GiST, GIN, BRIN or SP-GiST index, or of a table. */
+/** The server's functions that build rows of a B-tree, GiST, GIN, BRIN or SP-GiST index, or of a table. */
 const ROW_TOO_LARGE_ROUTINES =
   /^(?:_bt_check_third_page|index_form_tuple|GinFormTuple|brin_do|spgdo|RelationGetBufferForTuple)/
 
-/** The function of PostgreSQL that reported an error. Other than the message, it's never translated. */
+/** Returns the PostgreSQL function that reported an error. Unlike the message, its name is never translated. */
 const routineOf = (error: unknown): string => (error as { routine?: string }).routine ?? ''
 
-/** The SQLSTATE of an error that the server sent. EPIPE and other codes of Node look like one that a trigger can raise. */
+/**
+ * Returns the SQLSTATE of an error that the server sent. Node's own codes, such as EPIPE, look like an SQLSTATE that a
+ * trigger can raise. They are excluded unless the error has a `severity`, as server errors do.
+ */
 function sqlStateOf(error: unknown): string | undefined {
   if (!(isError(error) && 'code' in error && typeof error.code === 'string')) return undefined
   const pattern = 'severity' in error ? /^[0-9A-Z]{5}$/ : /^[0-9A-DF-Z][0-9A-Z]{4}$/

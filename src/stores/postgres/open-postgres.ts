@@ -7,44 +7,51 @@ import { UnsuitableDatabaseError } from './errors.ts'
 import { postgresStore, type PostgresStore } from './postgres-store.ts'
 import { parsePostgresUrl } from './postgres-url.ts'
 
+/** The settings of the standalone server that concern its store. */
 export interface StoreSettings {
   readonly postgresPoolSize: number
   readonly postgresBatch: number
   readonly migrate: boolean
   readonly storeTimeoutMs: number
-  /** Gives the URL whose password new connections use; by default the one that was opened. */
+  /** Returns the URL whose password new connections use. @default the URL that was opened */
   readonly currentUrl?: () => string
   readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
 }
 
-/** Opens the store of a program; it is unavailable until the database serves. @throws Error if waiting does not help */
+/**
+ * Opens the store of the standalone server. If the database is unavailable, the store retries in the background, and
+ * its methods throw StoreUnavailableError in the meantime.
+ * @throws Error if retrying can't help
+ */
 export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
   const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
   const { connectTimeoutMs, readTlsOptions: tlsOptions, keepAlive, keepAliveInitialDelayMillis } = parsePostgresUrl(url)
   const { Client, Pool } = loadDriver()
   const { StoreClient, abortConnecting } = createClientClass(Client, () => parsePostgresUrl(currentUrl()))
-  // Checks the driver, and reads the files that the URL names, which must exist from the start.
+  // Fail at startup if the driver is too old, or if a file that the URL names doesn't exist.
   new StoreClient()
   tlsOptions()
   const pool = new Pool({
     Client: StoreClient,
     max: postgresPoolSize,
     fallback_application_name: 'plant-store',
-    // A connection that is being made holds a place in the pool. With TLS and SCRAM it takes seven round trips.
+    // A connection attempt occupies a slot of the pool. With TLS and SCRAM, it takes up to seven round trips.
     connectionTimeoutMillis: connectTimeoutMs ?? Math.ceil(storeTimeoutMs / 2),
-    // A far server is reached again so slowly that requests and health checks would fail. See `maxLifetimeSeconds`.
+    // Keep idle connections: reconnecting to a distant server takes so long that requests and health checks would fail.
+    // `maxLifetimeSeconds` still replaces them.
     idleTimeoutMillis: 0,
     keepAlive,
     keepAliveInitialDelayMillis,
-    // Spread out, so that processes do not reconnect together.
+    // Add jitter, so that processes don't all reconnect at the same time.
     maxLifetimeSeconds: 300 * (0.8 + 0.2 * Math.random()),
   })
   pool.on('error', (error) => onEvent('disconnected', error))
   const store = postgresStore(pool, {
     maxBatch: postgresBatch,
-    // A statement for one plant goes to one server of a distributed table, and must not wait for those to others.
+    // With a batch size of 1, the table is probably distributed over several servers. A statement for one server
+    // shouldn't wait for a statement for another one.
     maxInFlight: postgresBatch === 1 ? postgresPoolSize : 1,
-    // The rest of the time is for waiting for a statement, and for cancelling one.
+    // The remaining time is for waiting in the queue, and for canceling a statement.
     timeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     onWarning: (message) => onEvent('warning', message),
   })
@@ -61,12 +68,12 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
 
   let initError = await tryInitialize()
   const { cause, code } = (initError ?? {}) as NodeJS.ErrnoException
-  // The connection that has shown it is closed already.
+  // There's no need to end the pool, because its only connection has been closed.
   if (cause instanceof UnsuitableDatabaseError) throw cause
-  // The SQLSTATE of a missing table.
+  // 42P01 means that the table doesn't exist.
   if (!migrate && code === '42P01') {
     await pool.end()
-    throw new Error('it has no table plant_store_plants, and none is to be made')
+    throw new Error('the table plant_store_plants does not exist and migrations are disabled')
   }
   void retryInitialize()
 
@@ -80,9 +87,9 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
 
   function requireInitialized(): typeof store {
     if (initError === undefined) return store
-    throw new StoreUnavailableError('The database could not be used yet.', { cause: initError })
+    throw new StoreUnavailableError('The database has not been available since startup.', { cause: initError })
   }
-  // So that no method of the store is forgotten here.
+  // With this type, adding a method to Store without adding it here is a compile error.
   const openedStore: Pick<PostgresStore, Exclude<StoreMethod, 'close'>> & Pick<Required<Store>, 'close'> = {
     create: (owner, plant) => requireInitialized().create(owner, plant),
     list: wrapEncodedList(async (owner, request) => listEncodedPlants(requireInitialized(), owner, request)),
@@ -96,9 +103,17 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     },
   }
   metricsOf(openedStore, metricsOf(store)).gauges = [
-    ['plant_store_postgres_used_connections', 'In use, or being made.', () => pool.totalCount - pool.idleCount],
+    [
+      'plant_store_postgres_used_connections',
+      'Connections that are in use or being established.',
+      () => pool.totalCount - pool.idleCount,
+    ],
     ['plant_store_postgres_idle_connections', 'Idle connections.', () => pool.idleCount],
-    ['plant_store_postgres_waiting_statements', 'Statements that wait for a connection.', () => pool.waitingCount],
+    [
+      'plant_store_postgres_waiting_statements',
+      'Statements that are waiting for a connection.',
+      () => pool.waitingCount,
+    ],
   ]
   return openedStore
 }

@@ -7,33 +7,40 @@ import type { QueryResult } from './pool.ts'
 import type { StatementSender } from './statement-sender.ts'
 import { LARGE_TEXT_BYTES, LIST, LIST_LARGE } from './statements.ts'
 
-/** A plant as the server sends it; both texts are null if it is large. Only LIST_LARGE has `isFollowed`. */
+/**
+ * A row of LIST or LIST_LARGE. LIST returns null for the texts of a large plant; only LIST_LARGE returns `isFollowed`.
+ */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null, isFollowed?: 't' | 'f']
 
-/** Reads pages. If a plant is large, another statement lets the server cut the page, so that it sends no more. */
+/**
+ * Creates a function that reads pages. If a page contains a large plant, the page is read again with LIST_LARGE, which
+ * makes the server end the page at `maxBytes`.
+ */
 export function createPageReader(
   sender: StatementSender,
 ): (owner: string, request: PageRequest) => Promise<EncodedPage> {
-  // A page with large plants is mostly followed by another one.
+  // Large plants often come in series, so after a page with large plants, start with LIST_LARGE.
   let hasLargePlants = false
 
   return async (owner, request) => {
     const { limit, maxBytes, after } = request
     if (after === MAX_INT64) return { plants: [], hasMore: false }
-    // One more than fits the page shows whether more follow.
+    // One extra row reveals whether there is a next page.
     const values = [owner, String(after === undefined ? MIN_INT64 : after + 1n), limit + 1]
     const expiresAt = sender.createDeadline()
     let builder = hasLargePlants ? undefined : buildPage(request, await sender.send(LIST, [...values], expiresAt))
     builder ??= buildPage(request, await sender.send(LIST_LARGE, [...values, maxBytes], expiresAt))!
-    hasLargePlants =
-      builder.hasReachedMaxBytes || builder.plants.some(({ json: rest }) => rest.length >= LARGE_TEXT_BYTES)
+    hasLargePlants = builder.hasReachedMaxBytes || builder.plants.some(({ json }) => json.length >= LARGE_TEXT_BYTES)
     return builder.page
   }
 }
 
-/** Shares a read among callers of equal keys. Who comes during one shares the next: it sees the writes before that. */
+/**
+ * Creates a function that shares reads among callers with the same key. A caller that arrives during a read shares the
+ * next read instead, so that its result includes all writes that were acknowledged before the call.
+ */
 export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
-  /** When each read has ended, and the one that follows, if anybody waits for it. */
+  /** For each key, when the current read settles, and the result of the next read if there are callers for it. */
   const readsInFlight = new Map<string, { readonly settled: Promise<void>; next: Promise<Result> | undefined }>()
 
   function start(key: string, read: () => Promise<Result>): Promise<Result> {
@@ -59,7 +66,7 @@ function buildPage(request: PageRequest, { rows }: QueryResult): PageBuilder | u
     if (builder.isFull) break
     if (name === null) return undefined
     const id = BigInt(idText)
-    // Encoded here, once for all requests that share the page.
+    // Encode the plant here, once for all requests that share the page.
     builder.add(id, encodeFields(tag === null ? { id, name } : { id, name, tag }))
   }
   builder.hasMore = builder.plants.length < plants.length || plants.at(-1)?.[3] === 't'

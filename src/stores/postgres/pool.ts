@@ -1,66 +1,73 @@
 import type { ConnectionOptions } from 'node:tls'
 
-/** A pool of connections, as far as the store uses it: a `Pool` of `pg`, or one that behaves like it. */
+/** The members of a connection pool that the store uses: a `Pool` of `pg`, or any object that behaves like it. */
 export interface ConnectionPool {
-  /** Lends a connection. */
+  /** Checks out a connection. */
   connect(): Promise<Connection>
-  /** Tells of an idle connection that broke (`error`), and of a new one before the pool lends it (`connect`). */
+  /** Reports errors of idle connections (`error`), and new connections before they are checked out (`connect`). */
   on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
 }
 
-/** A connection that the pool lends, as far as the store uses it: a `PoolClient` of `pg`, or one like it. */
+/**
+ * The members of a pooled connection that the store uses: a `PoolClient` of `pg`, or any object that behaves like it.
+ */
 export interface Connection {
-  /** Runs a statement on this connection. */
+  /** Executes a statement on this connection. */
   query(query: Query): Promise<QueryResult>
-  /** Gives the connection back. With an error, the pool closes it. */
+  /** Returns the connection to the pool. If an error is passed, the pool closes the connection. */
   release(error?: Error): void
-  /** Where the connection tells that it broke. */
+  /** Reports that the connection broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** Where the connection passes on what the server says beside its answers, and which of its functions says it. */
+  /** Reports notices and warnings of the server. `routine` is the function of the server that sent the notice. */
   on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
-  /** The server's process. This and the rest serve to cancel a statement: without them, the connection works, too. */
+  /**
+   * The ID of the server process. This member and the following ones are only used to cancel statements; the store
+   * works without them.
+   */
   readonly processID?: number | null | undefined
-  /** The secret that the server wants in order to cancel; the protocol calls both BackendKeyData. */
+  /** The secret key that the server requires to cancel a statement (BackendKeyData in the protocol). */
   readonly secretKey?: number | null | undefined
-  /** A name, an address, or the folder of a Unix socket. */
+  /** The server's host name or address, or the directory of its Unix socket. */
   readonly host?: string | undefined
-  /** The port of the server. */
+  /** The server's port. */
   readonly port?: number | undefined
-  /** Whether, and how, the connection speaks TLS. */
+  /** Whether the connection uses TLS, or its TLS options. */
   readonly ssl?: boolean | ConnectionOptions | undefined
-  /** What the driver speaks the protocol with. */
+  /** The driver's protocol layer. */
   readonly connection?:
     | {
-        /** The socket, which tells which of several addresses of the host the connection leads to. */
+        /** The socket. If the host has several addresses, its `remoteAddress` is the one that is connected. */
         readonly stream?: object | undefined
       }
     | undefined
 }
 
-/** What a connection is asked. */
+/** A query that the store sends. */
 export interface Query {
-  /** Under which a connection keeps the statement prepared. Without it the connection does not keep it. */
+  /** The name of the prepared statement; if undefined, the statement isn't prepared. */
   name?: string | undefined
-  /** The SQL, with `$1` for the first value. */
+  /** The SQL text, with `$1` for the first parameter. */
   text: string
-  /** Strings, numbers and null, and arrays of these. */
+  /** The parameters: strings, numbers, null, and arrays of these. */
   values: unknown[]
-  /** Rows are arrays of their columns, in the order of the statement. */
+  /** Rows are returned as arrays, with the columns in the order of the statement. */
   rowMode: 'array'
-  /** How values are read, whatever the host has set: ids are exact as the text that the server sends. */
+  /** Type parsers that leave every value as text, so that ids remain exact whatever parsers the application has set. */
   types: {
-    /** Gives the function that reads a value, for every type the same. */
+    /** Returns the parser, which is the same for every type. */
     getTypeParser(): (text: string) => string
   }
 }
 
-/** What a connection answers. */
+/** The result of a {@link Query}. */
 export interface QueryResult {
-  /** Row by row, the columns as text; NULL is `null`. */
+  /** The rows. Columns are text, or `null` for NULL. */
   readonly rows: readonly (readonly unknown[])[]
-  /** How many rows the statement has changed. */
+  /** The number of rows that the statement changed. */
   readonly rowCount: number | null
 }
 
-/** For `pg`, which would read an int8 as a double if its host has chosen so. */
+/**
+ * Leaves every value as text. An application can configure `pg` to parse an int8 as a double, which would round ids.
+ */
 export const RAW_TEXT_TYPES: Query['types'] = { getTypeParser: () => String }

@@ -1,5 +1,5 @@
 /**
- * The store that keeps plants in a Postgres database.
+ * A store that keeps plants in a Postgres database.
  * @module plant-store/postgres
  */
 
@@ -33,24 +33,37 @@ export type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
-  /** Whether connections keep statements prepared, unless a pooler turns out not to keep them. @default true */
+  /**
+   * Whether to use prepared statements. If a connection pooler turns out not to support them, the store stops using
+   * them.
+   * @default true
+   */
   readonly preparedStatements?: boolean | undefined
-  /** The most plants that one statement creates, or a megabyte or so of them, or deletes, at least 1. @default 128 */
+  /**
+   * The maximum number of plants that one statement creates or deletes, at least 1. A batch also ends once it contains
+   * about a million characters of names and tags.
+   * @default 128
+   */
   readonly maxBatch?: number | undefined
   /**
-   * The most create statements, and delete statements, in flight, at least 1. More of them make smaller groups, which
-   * cost more for each plant, but wait less for a server that is far away or slow to commit.
+   * The maximum number of create statements in flight, and also of delete statements; at least 1. A higher number makes
+   * the batches smaller. That costs more per plant, but reduces the latency if the server is far away or commits
+   * slowly.
    * @default 1
    */
   readonly maxInFlight?: number | undefined
   /**
-   * How long the statements of a call may take, the wait for a connection included, in milliseconds, at least 1. Set at
-   * most 0.4 times the `storeTimeoutMs` of the service: a call may wait as long for those of others, and cancelling a
-   * statement takes up to a quarter of that.
+   * The timeout for the statements of a call, including the wait for a connection, in milliseconds; at least 1. Use at
+   * most 0.4 times the service's `storeTimeoutMs`: a call can wait this long for the statements of other calls before
+   * its own are sent, and canceling a statement takes up to a quarter of this time.
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
-  /** Gets lines for an operator, with nothing of the plants. Its own errors are ignored. @default nobody gets them */
+  /**
+   * Called with a one-line warning for the operator, for example that the table is unlogged. Warnings never contain
+   * data of plants. Exceptions of this function are ignored.
+   * @default a no-op
+   */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
@@ -62,33 +75,37 @@ const DEFAULT_OPTIONS: Resolved<PostgresStoreOptions> = {
   onWarning: () => undefined,
 }
 
-/** A store of plants in Postgres. */
+/** A store that keeps plants in a Postgres database. */
 export interface PostgresStore extends Store {
   create(owner: string, plant: NewPlant): Promise<boolean>
   list(owner: string, request: PageRequest): Promise<Page>
   delete(owner: string, id: bigint): Promise<boolean>
+  /** Resolves if the store can create and delete plants now, otherwise rejects. */
   ping(): Promise<void>
   /**
-   * Makes the table of {@link schema} if there is none. Any number of processes may do so at once.
-   * @throws StoreUnavailableError if trying again may help
-   * @throws Error of the server if the table cannot be made, for example without the right to
+   * Creates the table, as defined by {@link schema}, if it doesn't exist. Several processes can call this at the same
+   * time.
+   * @throws StoreUnavailableError if retrying can help
+   * @throws Error of the database server if the table can't be created, for example because the role lacks the
+   *   privilege
    */
   migrate(): Promise<void>
-  /** Gives back what the pool lent, so that it can end even if the server says nothing. */
+  /** Stops waiting for an unresponsive server, so that `pool.end()` doesn't hang. Doesn't end the pool. */
   close(): void
-  /** Calls `close` at the end of an `await using`. */
+  /** Calls `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
- * Keeps plants in Postgres, shared by any number of service processes. Creates that arrive while a statement is in
- * flight go together in the next one, and so do deletes. Requests for the same page share a statement.
+ * Creates a store that keeps plants in a Postgres database. Any number of service processes can share the database.
+ * Creates that arrive while a create statement is in flight are sent together in the next one, and so are deletes.
+ * Concurrent reads of the same page share a statement.
  *
- * The host ends the pool. The store listens to the pool's errors of idle connections, which would else end the process;
- * the pool replaces such a connection.
- * @param pool of a database whose encoding is UTF8; should have a `connectionTimeoutMillis`, so that it gives up a
- *   server that never answers
- * @throws TypeError if the pool or an option is wrong
+ * You own the pool: end it yourself. The store adds an `error` listener to the pool, because an error on an idle
+ * connection would otherwise crash the process. The pool replaces such a connection.
+ * @param pool a connection pool, for a database with the encoding UTF8. Set its `connectionTimeoutMillis`, because
+ *   without that the pool waits forever for an unresponsive server
+ * @throws TypeError if the pool or an option is invalid
  *
  * @example
  * import { createServer } from 'node:http'
@@ -105,9 +122,9 @@ export interface PostgresStore extends Store {
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
   const resolvedOptions = withDefaults(options, DEFAULT_OPTIONS)
-  // Quotes nothing: what was given may be a URL with a password.
+  // The message doesn't quote the value, which could be a URL with a password.
   if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.connect !== 'function') {
-    throw new TypeError(`pool must be a pool of connections, not of type ${typeof pool}`)
+    throw new TypeError(`pool must be a connection pool with a connect method, not a value of type ${typeof pool}`)
   }
   const runner = new QueryRunner(pool, resolvedOptions.timeoutMs, resolvedOptions.onWarning)
   const sender = new StatementSender((...args) => runner.send(...args), resolvedOptions)
@@ -118,12 +135,12 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   ): (values: (string | null)[], length?: number) => Promise<boolean> {
     return createBatcher(
       async (batch) => {
-        // A foreign table may have several rows for a plant.
         if (batch.length === 1) {
           const [write] = batch as [(string | null)[]]
           const { rowCount } = await sender
             .send(singleStatement, write)
             .catch((error: unknown) => rethrowTooLongOwner(error, write[0]!))
+          // Not `=== 1`: a foreign table can have several rows for a plant.
           return [rowCount !== 0]
         }
         const columns = batch[0]!.map((_, column) => batch.map((values) => values[column]))
@@ -131,7 +148,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
         if (tags !== undefined) columns.push(tags.map((tag) => (tag === null ? 'f' : 't')))
         const { rows } = await sender.send(batchStatement, columns)
         const changedKeys = new Set(rows.map((row) => row.join(' ')))
-        // The first write of a plant is the one that changed it; the others came too late.
+        // If several writes have the same key, only the first one changed the row.
         return batch.map(([owner, id]) => changedKeys.delete(`${owner} ${id}`))
       },
       { ...resolvedOptions, onBatch: (size) => metricsOf(store).onBatch(size) },
@@ -155,15 +172,15 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     delete: (owner, id) => remove([owner, String(id)]),
     ping: () => sender.ping(),
     async migrate() {
-      // A role that may not create tables may not ask for one that is there already, either.
+      // A role that lacks the CREATE privilege can't run CREATE TABLE IF NOT EXISTS, even if the table exists.
       try {
         await sender.send(TABLE_EXISTS, [])
         return
       } catch (error) {
-        // The SQLSTATE of a missing table.
+        // 42P01 means that the table doesn't exist.
         if ((error as { code?: unknown }).code !== '42P01') throw error
       }
-      // `IF NOT EXISTS` does not see a table that another process is making. The second time it does.
+      // `IF NOT EXISTS` fails if another process is creating the table at the same time. The second attempt succeeds.
       await sender.send(CREATE_TABLE, []).catch((error: unknown) => {
         if (error instanceof StoreUnavailableError) throw error
         return sender.send(CREATE_TABLE, [])
@@ -178,11 +195,13 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   return store
 }
 
-/** Owners of this many bytes of UTF-8 always fit the index of the table. */
+/** The index of the table always accepts owners of up to this many bytes of UTF-8. */
 const MAX_OWNER_BYTES = 2000
 
-/** @throws the error of the server, or one that explains it if the owner is too long for the index of the table */
+/** Rethrows an error of the server. If the owner is too long for the index, wraps the error in one that says so. */
 function rethrowTooLongOwner(cause: unknown, owner: string): never {
   if (!isRowTooLarge(cause) || Buffer.byteLength(owner) <= MAX_OWNER_BYTES) throw cause
-  throw new Error('The owner is too long for the table: owners of up to 2,000 bytes of UTF-8 are safe.', { cause })
+  throw new Error('The owner is too long for the index of the table; the limit is at least 2,000 bytes of UTF-8.', {
+    cause,
+  })
 }

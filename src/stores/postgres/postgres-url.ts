@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { SecureContextOptions, SecureVersion } from 'node:tls'
 
-/** What a URL says, in the terms of `pg` and of Node. */
+/** A parsed URL: the options for `pg` and for Node. */
 export interface PostgresTarget {
-  /** The URL, with the parameters that `pg` reads itself. */
+  /** The URL, with only the parameters that `pg` itself supports. */
   readonly connectionString: string
-  /** The driver leaves some characters of it escaped. Empty for the default. */
+  /** The decoded database name, because the driver leaves some characters encoded. Empty for the default. */
   readonly database: string
   /** Undefined for the default. */
   readonly connectTimeoutMs: number | undefined
   readonly keepAlive: boolean
   readonly keepAliveInitialDelayMillis: number
   readonly channelBinding: string | undefined
-  /** TLS options that `pg` has no parameters for. Reads the file that the URL names. */
+  /** Returns the TLS options that `pg` has no parameters for. Reads the `sslcrl` file. */
   readonly readTlsOptions: () => SecureContextOptions
 }
 
@@ -22,8 +22,8 @@ const MAX_CONNECT_TIMEOUT_MS = 60_000
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
 /**
- * The parameters of libpq that a URL can have, and the values that they accept, if not any. The reasons for those that
- * are missing are in docs/postgres.md.
+ * The libpq parameters that a URL can have, and their accepted values; undefined means any value. docs/postgres.md
+ * explains why the other parameters aren't supported.
  */
 const SUPPORTED_PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined>> = {
   application_name: undefined,
@@ -32,7 +32,7 @@ const SUPPORTED_PARAMETERS: Readonly<Record<string, readonly string[] | RegExp |
   connect_timeout: SECONDS_PATTERN,
   dbname: undefined,
   fallback_application_name: undefined,
-  // Other values of these four ask for what the driver doesn't have.
+  // The driver doesn't support other values of gssencmode, load_balance_hosts, sslcompression and sslsni.
   gssencmode: ['disable', 'prefer'],
   host: undefined,
   keepalives: ['0', '1'],
@@ -48,18 +48,18 @@ const SUPPORTED_PARAMETERS: Readonly<Record<string, readonly string[] | RegExp |
   sslcompression: ['0'],
   sslcrl: undefined,
   sslkey: undefined,
-  // `prefer` and `allow` continue without TLS if the server doesn't support it, which the driver can't.
+  // `prefer` and `allow` aren't supported: the driver can't fall back to a connection without TLS.
   sslmode: ['disable', 'require', 'verify-ca', 'verify-full'],
   sslnegotiation: ['postgres', 'direct'],
   sslpassword: undefined,
   sslrootcert: undefined,
   sslsni: ['1'],
-  // These are what the store does in any case.
+  // The store always requires a writable primary, so these values change nothing.
   target_session_attrs: ['read-write', 'primary'],
   user: undefined,
 }
 
-/** Those that `pg` reads itself. */
+/** The parameters that `pg` itself supports. */
 const DRIVER_PARAMETERS = new Set(
   'application_name fallback_application_name host options password port sslcert sslkey sslmode sslnegotiation sslrootcert user'.split(
     ' ',
@@ -67,16 +67,21 @@ const DRIVER_PARAMETERS = new Set(
 )
 
 const URL_FORMAT_MESSAGE =
-  'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
+  'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25'
 
-const SINGLE_HOST_MESSAGE = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
+const SINGLE_HOST_MESSAGE =
+  'the URL must have only one host; for several servers, use a proxy such as HAProxy, or a DNS name'
 
-/** A host that is an IPv6 address with a zone ID, as RFC 6874 writes it, or with a plain percent sign. */
+/** An IPv6 address with a zone ID, after `%25` (RFC 6874) or a plain percent sign. */
 const ZONED_HOST = /(?<=^[a-z]+:\/\/(?:[^/?#@]*@)?)\[([\da-f:.]+)%(?:25)?([^\]%]+)\](?![^/?#]*@)/i
 
-/** @throws Error without a part of the password, even if its characters split the URL in the wrong places */
+/**
+ * Parses and validates a Postgres URL.
+ * @throws Error if the URL is invalid. The message never contains a part of the password, even if unencoded characters
+ *   in the password split the URL in the wrong places
+ */
 export function parsePostgresUrl(text: string): PostgresTarget {
-  // A fragment means nothing here, and an @ in another part would stand before the real host.
+  // Reject a fragment, and an @ after the authority: both mean that the password contains an unencoded character.
   const [, authority] = /^[a-z]+:\/\/([^/?#]*)[^@#]*$/.exec(text) ?? []
   if (authority === undefined) throw new Error(URL_FORMAT_MESSAGE)
   if (authority.slice(authority.lastIndexOf('@') + 1).includes(',')) throw new Error(SINGLE_HOST_MESSAGE)
@@ -92,10 +97,10 @@ export function parsePostgresUrl(text: string): PostgresTarget {
   const { dbname, ssl, sslrootcert, sslcrl, sslmode = ssl && 'require' } = parameters
   if (dbname !== undefined) url.pathname = encodeURIComponent(dbname)
   if (sslmode !== undefined) searchParams.set('sslmode', sslmode)
-  // As in libpq: anybody can get a certificate that the system trusts, so its name must be checked.
+  // As in libpq, the host name must be verified: anyone can get a certificate from a CA that the system trusts.
   if (sslrootcert === 'system') {
     if (sslmode !== undefined && sslmode !== 'verify-full') {
-      throw new Error('sslrootcert=system takes sslmode=verify-full')
+      throw new Error('sslrootcert=system requires sslmode=verify-full')
     }
     searchParams.set('sslmode', 'verify-full')
     searchParams.delete('sslrootcert')
@@ -103,21 +108,23 @@ export function parsePostgresUrl(text: string): PostgresTarget {
   const [minVersion = 0, maxVersion = Infinity] = ['ssl_min_protocol_version', 'ssl_max_protocol_version'].map(
     (name) => (name in parameters ? TLS_VERSIONS.indexOf(parameters[name]!) : undefined),
   )
-  if (minVersion > maxVersion) throw new Error('ssl_min_protocol_version is later than ssl_max_protocol_version')
-  // The driver's default in this case. If it's explicit, the driver creates the object that gets the other TLS options.
+  if (minVersion > maxVersion) throw new Error('ssl_min_protocol_version is higher than ssl_max_protocol_version')
+  // verify-full is the driver's default with sslnegotiation=direct. Only if sslmode is explicit does the driver create
+  // the `ssl` object that the other TLS options are added to.
   if (parameters['sslnegotiation'] === 'direct' && sslmode === undefined) searchParams.set('sslmode', 'verify-full')
   // Like libpq, ignore TLS parameters for Unix sockets.
   if (parameters['host']?.startsWith('/') ?? /^%2f/i.test(url.hostname)) {
     for (const name of [...searchParams.keys()]) if (name.startsWith('ssl')) searchParams.delete(name)
   }
-  // Otherwise the driver treats `require` as `verify-full`, and warns that it won't for long.
+  // Without this, the driver treats `require` as `verify-full`, and warns that this will change.
   if (searchParams.has('sslmode')) searchParams.set('uselibpqcompat', 'true')
 
   const secondsToMs = (name: string): number => 1000 * Number(parameters[name])
   return {
     connectionString: url.href,
     database: decodeURIComponent(url.pathname.slice(1)),
-    // For libpq, 0 means no limit. Without a limit, or with one of hours, attempts to reach a hung server fill the pool.
+    // For libpq, 0 means no timeout. Without a timeout, or with a very long one, connection attempts to an unresponsive
+    // server would fill the pool.
     connectTimeoutMs: Math.min(secondsToMs('connect_timeout'), MAX_CONNECT_TIMEOUT_MS) || undefined,
     keepAlive: parameters['keepalives'] !== '0',
     keepAliveInitialDelayMillis: 'keepalives_idle' in parameters ? secondsToMs('keepalives_idle') : 10_000,
@@ -135,25 +142,25 @@ function tlsVersionOption(name: 'minVersion' | 'maxVersion', version: string | u
   return version === undefined ? {} : { [name]: version as SecureVersion }
 }
 
-/** @param hasSecret whether the unknown name can be the part of a password that follows an ampersand */
+/** @param hasSecret whether an unknown name could be the rest of a password that contains an unencoded ampersand */
 function checkParameter(name: string, value: string, hasSecret: boolean): void {
   if (!Object.hasOwn(SUPPORTED_PARAMETERS, name)) {
     const problem = hasSecret
-      ? 'unknown parameter, or a password whose & is not written as %26'
+      ? 'unknown parameter, or a password that contains & (encode it as %26)'
       : `unknown parameter "${name}"`
-    throw new Error(`${problem}; known are ${Object.keys(SUPPORTED_PARAMETERS).join(', ')}`)
+    throw new Error(`${problem}; supported parameters: ${Object.keys(SUPPORTED_PARAMETERS).join(', ')}`)
   }
   const accepted = SUPPORTED_PARAMETERS[name]
   if (accepted === PORT_PATTERN) {
-    if (!PORT_PATTERN.test(value) || Number(value) > 65_535) throw new Error('port takes a number from 1 to 65535')
+    if (!PORT_PATTERN.test(value) || Number(value) > 65_535) throw new Error('port must be a number from 1 to 65535')
   } else if (accepted instanceof RegExp) {
-    if (!accepted.test(value)) throw new Error(`${name} takes a number of seconds`)
+    if (!accepted.test(value)) throw new Error(`${name} must be a number of seconds`)
   } else if (accepted?.includes(value) === false) {
-    throw new Error(`${name} takes ${accepted.join(', ')}`)
+    throw new Error(`${name} must be one of: ${accepted.join(', ')}`)
   }
 }
 
-/** Whether two URLs differ in the password at most. */
+/** Whether two URLs are equal except for the password. @throws Error if one of them is invalid */
 export function isSameDatabase(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
     parsePostgresUrl(text)
@@ -172,9 +179,9 @@ function parseUrl(text: string): URL {
     decodeURIComponent(withoutZone)
     // Like libpq, don't decode a plus sign as a space.
     const escaped = withoutZone.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
-    // Some URLs name the host in a parameter; `new URL` takes no user without a host.
+    // `new URL` rejects a user without a host, but the host can also be in a parameter.
     const url = new URL(escaped.replace('@/', '@localhost/'))
-    // `new URL` rejects zone IDs, and the driver takes them in this parameter.
+    // `new URL` rejects zone IDs, but the driver accepts them in the `host` parameter.
     if (zone !== undefined && !url.searchParams.has('host')) url.searchParams.set('host', `${address}%${zone}`)
     return url
   } catch {

@@ -3,7 +3,14 @@ import { withDeadline } from '../../maybe-promise.ts'
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance } from '../../timers.ts'
 import { cancelStatement, isResponding } from './cancel.ts'
-import { checkConnection, connectWithRetry, OutageDetector, warningsOf } from './connect.ts'
+import { checkConnection, warningsOf } from './check-connection.ts'
+import { connectWithRetry } from './connect-with-retry.ts'
+import {
+  addConnectionListeners,
+  addPoolListeners,
+  hasUnconfirmedCommit,
+  resetUnconfirmedCommit,
+} from './connection-listeners.ts'
 import {
   breaksConnection,
   isCanceled,
@@ -15,14 +22,19 @@ import {
   UnreadableResponseError,
   UnsuitableDatabaseError,
 } from './errors.ts'
-import { closeOnParseError } from './close-on-parse-error.ts'
+import { OutageDetector } from './outage-detector.ts'
 import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
-import type { TableInspection, Statement, Table, TableQuery } from './statements.ts'
+import type { Statement, Table, TableQuery } from './statements.ts'
+import type { TableInspection } from './table-inspection.ts'
 
+/**
+ * The state of a call of `send`. It's shared with `#execute`, which can still be running when the call has timed out.
+ */
 interface PendingQuery {
+  /** Set when the query is sent. */
   connection: Connection | undefined
   resultPromise: Promise<QueryResult> | undefined
-  /** Why nobody waits for it any more. */
+  /** Set when the call has timed out. */
   timeoutError: Error | undefined
 }
 
@@ -31,30 +43,37 @@ function throwIfTimedOut({ timeoutError }: PendingQuery): void {
 }
 
 /**
- * Sends queries over connections that a pool lends. One stays lent until the server is done with its statement, so the
- * server never has more statements than the pool has connections. A statement that takes too long is cancelled.
+ * Sends queries on connections of a pool, and cancels queries that time out.
  *
- * A new connection is used only if its server takes writes. If one breaks, all that are older are closed instead of
- * used: they may lead to a server that has gone, or takes no writes any more. While a server says nothing at all,
- * nothing is sent to it, as each connection that is given up would leave a session behind.
+ * A connection is returned to the pool only when the server has finished its statement, even if the caller has timed
+ * out by then. The server therefore never executes more statements than the pool has connections.
+ *
+ * **Generations.** Each new connection is checked before its first use: its server must be writable, and the table
+ * usable. When a connection breaks, the others may be connected to the same failed server, or to a former primary. So a
+ * connection belongs to the generation in which it was checked, each break starts the next generation, and connections
+ * of an earlier generation are closed instead of used.
+ *
+ * **Outages.** While the server is unresponsive, queries wait until the outage detector gets a response from it.
+ * Sending them would occupy one connection after another, and leave a session on the server for each connection that is
+ * closed.
  */
 export class QueryRunner {
   readonly #pool: ConnectionPool
   readonly #timeoutMs: number
-  /** How long to wait for a check, a cancellation or a sign of life. */
+  /** How long to wait for the check of a connection, for a cancellation, or for the response to a probe. */
   readonly #graceMs: number
-  /** The era in which each connection was checked; a new one is not in here. */
+  /** The generation in which each connection was checked. New connections aren't in the map. */
   readonly #checkedGenerations = new WeakMap<Connection, number>()
-  /** Ends when a connection breaks. */
+  /** The current generation: see the class. */
   #generation = 0
-  /** The connection that was checked last: it tells where to ask whether the server is back. */
+  /** The connection that was checked last. Its host and port are those that the outage detector probes. */
   #lastChecked: Connection | undefined
-  /** Whether the server may have told another one to commit, and be cancelled while it waits for the answer. */
+  /** Whether a statement can commit on another server (a foreign table) although this server reports it as canceled. */
   #hasForeignTables = false
   #table: Table = { schema: '', resetsCommitSettings: false }
-  /** Whether the table has been found. From then on, its schema doesn't change. */
+  /** Whether the table has been found. After that, `#table.schema` never changes. */
   #hasTable = false
-  /** The statements, with the name of the table in them. */
+  /** The texts and names of the statements for the current `#table`. */
   #renderedStatements = new WeakMap<Statement['text'], Pick<Query, 'text' | 'name'>>()
   readonly #onWarning: (message: string) => void
   readonly #reportedWarnings = new Set<string>()
@@ -65,22 +84,20 @@ export class QueryRunner {
     this.#onWarning = onWarning
     this.#timeoutMs = timeoutMs
     this.#graceMs = timeoutMs / 4
-    if (listenedTo.has(pool)) return
-    listenedTo.add(pool)
-    pool.on?.('error', () => undefined)
-    // The packet that opens a session may end it, too, before `connect()` has settled.
-    pool.on?.('connect', addListeners)
+    addPoolListeners(pool)
   }
 
   /**
-   * @param onSend called when a connection is there, and the query is about to be sent
-   * @throws StoreUnavailableError if it was not sent, else its error
+   * Sends a query and returns its result.
+   * @param expiresAt when the call times out, on the clock of `performance.now()`
+   * @param onSend called when a connection is available, just before the query is sent
+   * @throws StoreUnavailableError if the query wasn't sent; otherwise, the error of the query
    */
   async send(query: TableQuery, expiresAt: number, onSend?: () => void): Promise<QueryResult> {
     const pending: PendingQuery = { connection: undefined, resultPromise: undefined, timeoutError: undefined }
     const startedAt = performance.now()
     const remainingMs = expiresAt - startedAt
-    if (remainingMs <= 0) throw new StoreUnavailableError('No time was left for another statement.')
+    if (remainingMs <= 0) throw new StoreUnavailableError('The call timed out before the statement was sent.')
     try {
       return await withDeadline(this.#execute(query, pending, onSend), remainingMs, () => {
         const expected = pending.connection === undefined ? 'connection to the database' : undefined
@@ -90,20 +107,20 @@ export class QueryRunner {
       const { connection, resultPromise, timeoutError } = pending
       if (connection === undefined) {
         if (isProgrammingError(error)) throw error
-        // The pool may just be full, so this says nothing of its other connections.
+        // The pool may only be exhausted, so don't start a new generation.
         if (isTimeout(error)) this.#outage.begin(startedAt)
-        throw new StoreUnavailableError('The database cannot be used now.', { cause: error })
+        throw new StoreUnavailableError('The database is unavailable.', { cause: error })
       }
       const reason =
         timeoutError === undefined
           ? this.#releaseAfterError(connection, error as Error)
           : await withFallback(this.#cancel(connection, resultPromise!, timeoutError), this.#graceMs, timeoutError)
       if (!this.#hasForeignTables || !isCanceled(reason)) throw reason
-      throw new UnconfirmedCommitError('The statement was cancelled. Another server may have committed it.')
+      throw new UnconfirmedCommitError('The statement was canceled, but another server may have committed it.')
     }
   }
 
-  /** Stops waiting for a silent server, so that the pool gets back what it lent. */
+  /** Stops waiting for an unresponsive server, so that all connections return to the pool. */
   close(): void {
     this.#outage.stop()
   }
@@ -116,19 +133,21 @@ export class QueryRunner {
     let connection = await this.#connect()
     if (this.#checkedGenerations.get(connection) !== this.#generation)
       connection = await this.#ensureCurrent(connection)
+    // The call can have timed out while it was waiting for the connection.
     if (pending.timeoutError !== undefined) connection.release()
     throwIfTimedOut(pending)
     pending.connection = connection
-    unconfirmedConnections.delete(connection)
+    resetUnconfirmedCommit(connection)
     onSend?.()
     pending.resultPromise = connection.query(this.#renderQuery(query))
     const result = await pending.resultPromise
     this.#hasTable = true
-    if (unconfirmedConnections.has(connection)) throw new UnconfirmedCommitError()
+    if (hasUnconfirmedCommit(connection)) throw new UnconfirmedCommitError()
     if (pending.timeoutError === undefined) connection.release()
     return result
   }
 
+  /** Requests a connection, with retries if the last connection has broken: a failover can be in progress. */
   #connect(): Promise<Connection> {
     const lastCheckedGeneration = this.#lastChecked === undefined ? 0 : this.#checkedGenerations.get(this.#lastChecked)
     return lastCheckedGeneration === this.#generation
@@ -136,7 +155,10 @@ export class QueryRunner {
       : connectWithRetry(this.#pool, this.#timeoutMs)
   }
 
-  /** Checks new connections, and closes those of earlier eras, until there is one of this era. */
+  /**
+   * Checks the connection if it's new. Closes it if it's of an earlier generation, and requests another one, until
+   * there is a connection of the current generation.
+   */
   async #ensureCurrent(connection: Connection): Promise<Connection> {
     for (let generation; (generation = this.#checkedGenerations.get(connection)) !== this.#generation;) {
       if (generation === undefined) {
@@ -153,24 +175,30 @@ export class QueryRunner {
     let generation: number
     let hadTable: boolean
     let inspection: TableInspection
-    addListeners(connection)
+    addConnectionListeners(connection)
     try {
       do {
         generation = this.#generation
         hadTable = this.#hasTable
         const inspecting = checkConnection(connection, hadTable ? this.#table.schema : null)
         inspection = await withDeadline(inspecting, this.#graceMs, () => new NoResponseError(this.#graceMs))
-        // Meanwhile, another connection can have found the table in a schema that isn't in the search_path of this one.
+        // If another connection has found the table in the meantime, check again, in the schema of that table.
       } while (this.#hasTable && !hadTable)
       this.#applyInspection(inspection)
     } catch (error) {
-      // The older ones lead to the same table, or to the one that others do not find any more.
-      if (error instanceof UnsuitableDatabaseError) this.#generation++
+      // Older connections use the same table, or one that new connections no longer find.
+      if (error instanceof UnsuitableDatabaseError) this.#startNewGeneration()
       connection.release(error as Error)
       throw error
     }
+    // Not `this.#generation`: another connection can have broken during the check.
     this.#checkedGenerations.set(connection, generation)
     this.#lastChecked = connection
+  }
+
+  /** Closes all connections before their next use, except those that are checked from now on. */
+  #startNewGeneration(): void {
+    this.#generation++
   }
 
   #applyInspection(inspection: TableInspection): void {
@@ -193,8 +221,8 @@ export class QueryRunner {
     let rendered = this.#renderedStatements.get(renderText)
     if (rendered === undefined) {
       const text = renderText(this.#table)
-      // A pooler can lend this store a session in which another one has prepared its statements: a name must never stand
-      // for two texts.
+      // Behind a pooler, another store can have prepared its own statements in this session. A digest of the text
+      // ensures that a name never refers to two different texts.
       const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
       rendered = { text, name: `${name} ${digest}` }
       this.#renderedStatements.set(renderText, rendered)
@@ -202,65 +230,58 @@ export class QueryRunner {
     return { ...query, text: rendered.text, name: name === undefined ? undefined : rendered.name }
   }
 
-  /** Keeps a connection until the server is done with its statement: another in its place would be one too many. */
+  /**
+   * Cancels a statement that has timed out. Keeps the connection until the server has finished the statement; otherwise
+   * the pool would open another connection, and the server would execute more statements than the pool allows.
+   * @returns the error to report: the statement's own error, or `timeoutError` if its outcome is unknown
+   */
   async #cancel(connection: Connection, resultPromise: Promise<QueryResult>, timeoutError: Error): Promise<Error> {
     const outcome = resultPromise.then(
       () => new UnconfirmedCommitError(),
       (error: unknown) => error as Error,
     )
     const wasRequested = await this.#requestCancel(connection)
-    // It was silent, and says something again.
+    // The server was unresponsive and now responds again.
     if (!wasRequested) await this.#requestCancel(connection)
     const error = await withFallback(outcome, this.#graceMs, timeoutError)
     if (wasRequested && error !== timeoutError) return this.#releaseAfterError(connection, error)
-    // A cancellation that is still on its way would hit the connection's next statement.
-    this.#generation++
+    // Close the connection, because a cancel request that is still in transit would hit its next statement.
+    this.#startNewGeneration()
     connection.release(error)
     return error
   }
 
-  /** Whether the server was told to cancel, or cannot be told. If it says nothing, settles when it does again. */
+  /**
+   * Sends a cancel request.
+   * @returns false if the server was unresponsive; resolves only when the server responds again
+   */
   async #requestCancel(connection: Connection): Promise<boolean> {
     const startedAt = performance.now()
     const cancelError = await cancelStatement(connection, this.#graceMs).catch((error: unknown) => error)
+    // Either the request was sent, or canceling isn't possible.
     if (!isTimeout(cancelError)) return true
-    this.#generation++
+    this.#startNewGeneration()
     this.#outage.begin(startedAt)
     while (this.#outage.isActive) await this.#outage.nextProbe()
     return false
   }
 
-  /** Gives a connection back whose statement has failed. Returns why. */
+  /** Returns a connection to the pool whose statement has failed, and returns the error. */
   #releaseAfterError(connection: Connection, error: Error): Error {
     const isBroken = breaksConnection(error)
-    // The table may be there the next time, in any schema of the search_path.
+    // Check the connection again before its next use: by then, the table can exist, in any schema of the search_path.
     if (!this.#hasTable) this.#checkedGenerations.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
-    // A response that the driver can't parse says nothing of the other connections.
-    if (isBroken && !(error instanceof UnreadableResponseError)) this.#generation++
-    // A server that has not noticed that the connection broke goes on with the statement.
+    // A response that the driver can't parse doesn't affect the other connections.
+    if (isBroken && !(error instanceof UnreadableResponseError)) this.#startNewGeneration()
+    // If the connection broke without the server noticing, the server is still executing the statement.
     if (isBroken && !isServerError(error)) cancelStatement(connection, this.#graceMs).then(release, release)
     else release()
     return error
   }
 }
 
+/** Returns the result of a promise, or `fallback` if the promise rejects or takes too long. */
 function withFallback<T>(promise: Promise<T>, timeoutMs: number, fallback: T): Promise<T> {
   return Promise.resolve(withDeadline(promise, timeoutMs, () => undefined)).catch(() => fallback)
-}
-
-/** The function of PostgreSQL that waits for the standby. It speaks only if it is told to wait no longer. */
-const STANDBY_WAIT_ROUTINE = 'SyncRepWaitForLSN'
-/** Connections whose last statement was committed without the standby: the server was told to wait no longer. */
-const unconfirmedConnections = new WeakSet<Connection>()
-/** Pools and connections that have listeners. Several stores may share a pool. */
-const listenedTo = new WeakSet<ConnectionPool | Connection>()
-
-/** Otherwise a connection that breaks while it is lent would end the process. The pool may be older than the store. */
-function addListeners(connection: Connection): void {
-  if (listenedTo.has(connection)) return
-  listenedTo.add(connection)
-  connection.on('error', () => undefined)
-  closeOnParseError(connection.connection?.stream)
-  connection.on('notice', ({ routine }) => routine === STANDBY_WAIT_ROUTINE && unconfirmedConnections.add(connection))
 }

@@ -12,15 +12,21 @@ import { RAW_TEXT_TYPES, type QueryResult } from './pool.ts'
 import { CHECK_WRITABLE, probeWrite, unprepared, type Statement, type TableQuery } from './statements.ts'
 
 const MAX_ATTEMPTS = 5
-/** How long a probe's result is valid, and how long a write can be unanswered: health checks lag less than 2 s. */
+/**
+ * How long the result of a write probe is valid, and how long a write can take before pings fail, in milliseconds.
+ * `/readyz` must reflect a change within 2 s.
+ */
 const PROBE_TTL_MS = 900
-/** How long a ping waits for its own result if a write succeeds meanwhile. Health checks wait 100 ms longer. */
+/**
+ * How long a ping waits for its own statements before a successful write counts instead, in milliseconds. Health checks
+ * wait 100 ms longer.
+ */
 const PING_GRACE_MS = 800
 
-// One round trip for both: the server may be far away.
-const PING_TOGETHER = unprepared((table) => CHECK_WRITABLE.map(({ text }) => text(table)).join(';'))
+// Sent as one query, because the server can be far away.
+const CHECK_WRITABLE_TOGETHER = unprepared((table) => CHECK_WRITABLE.map(({ text }) => text(table)).join(';'))
 
-/** @param onSend called when a connection is there, and the query is about to be sent */
+/** @param onSend called when a connection is available, just before the query is sent */
 type SendQuery = (query: TableQuery, expiresAt: number, onSend?: () => void) => Promise<QueryResult>
 
 export interface StatementSenderOptions {
@@ -29,14 +35,14 @@ export interface StatementSenderOptions {
   readonly onWarning: (message: string) => void
 }
 
-/** Sends statements, and turns their errors into those of a store. */
+/** Sends statements, retries them if necessary, converts their errors, and tracks whether writes are working. */
 export class StatementSender {
   readonly #sendQuery: SendQuery
   readonly #options: StatementSenderOptions
   #usesPreparedStatements: boolean
-  /** The kinds of writes of which one has failed, and none has succeeded since. */
+  /** The kinds of writes that have failed, and haven't succeeded since. */
   readonly #failedWrites = new Set<Statement['writes']>()
-  /** When each write in flight was sent, the oldest first. Waiting for a connection to a far server takes seconds. */
+  /** The writes in flight, oldest first. Not counted is the wait for a connection, which can take seconds. */
   readonly #inFlight = new Set<{ sentAt: number }>()
   /** When a write last succeeded. */
   #lastWriteAt = -Infinity
@@ -49,17 +55,18 @@ export class StatementSender {
     this.#usesPreparedStatements = options.preparedStatements
   }
 
+  /** Returns when a call that starts now expires, on the clock of `performance.now()`. */
   createDeadline(): number {
     return performance.now() + this.#options.timeoutMs
   }
 
-  /** Empties `values` once it has succeeded. @throws StoreUnavailableError if trying again may help */
+  /** Sends a statement. Empties `values` when it has succeeded. @throws StoreUnavailableError if retrying can help */
   async send(statement: Statement, values: unknown[], expiresAt: number = this.createDeadline()): Promise<QueryResult> {
     const { writes } = statement
     if (writes === undefined) return this.#send(statement, values, expiresAt)
     try {
       const result = await this.#send(statement, values, expiresAt)
-      // Rejecting a duplicate, or deleting nothing, needs neither disk space nor a transaction ID.
+      // A write that changed no row doesn't prove that writes work: it needs neither disk space nor a transaction ID.
       if (result.rowCount !== 0) {
         this.#failedWrites.delete(writes)
         this.#lastWriteAt = performance.now()
@@ -85,7 +92,8 @@ export class StatementSender {
       try {
         const result = await this.#sendQuery(query, expiresAt, writes === undefined ? undefined : onSend)
         const { rows, rowCount } = result
-        // The driver keeps both for long. The result of another driver may be frozen.
+        // Free the memory: the driver keeps `values` and `result` for a long time. `Reflect.set` doesn't throw if
+        // another driver's result is frozen.
         values.length = 0
         Reflect.set(result, 'rows', [])
         return { rows, rowCount }
@@ -94,7 +102,7 @@ export class StatementSender {
           if (isPreparedStatementError(error) && this.#usesPreparedStatements) {
             this.#usesPreparedStatements = false
             const { message } = error as Error
-            const warning = `A pooler does not keep prepared statements (${message}), so they are not used any more.`
+            const warning = `The connection pooler does not keep prepared statements (${message}), so the store stops using them.`
             this.#options.onWarning(warning)
           }
           query.name = undefined
@@ -109,12 +117,15 @@ export class StatementSender {
     }
   }
 
-  /** Statements that change nothing can't detect a full disk or a missing standby: once a write has failed, try one. */
+  /**
+   * Checks that the store can create and delete plants. While writes are failing, this actually writes a plant, because
+   * statements that change nothing can't detect a full disk or a missing synchronous standby.
+   */
   async ping(): Promise<void> {
     const now = performance.now()
     const [oldest] = this.#inFlight
     if (oldest !== undefined && now - oldest.sentAt >= PROBE_TTL_MS) {
-      throw new StoreUnavailableError(`A write has had no answer for ${PROBE_TTL_MS} ms.`)
+      throw new StoreUnavailableError(`A write has been waiting for a response for more than ${PROBE_TTL_MS} ms.`)
     }
     if (this.#failedWrites.size === 0) return this.#pingOrDetectWrite(now)
     if (now - this.#lastProbeAt >= PROBE_TTL_MS) {
@@ -124,7 +135,10 @@ export class StatementSender {
     return this.#lastProbe
   }
 
-  /** A ping that waits for a connection to a far server can take too long although writes succeed, so a write counts too. */
+  /**
+   * Resolves when the ping's own statements succeed, or after PING_GRACE_MS if a write has succeeded since the ping
+   * started: a ping that waits for a connection to a distant server can take too long although writes succeed.
+   */
   #pingOrDetectWrite(since: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.#lastWriteAt >= since && resolve(), PING_GRACE_MS)
@@ -134,7 +148,7 @@ export class StatementSender {
   }
 
   async #checkWritable(): Promise<void> {
-    await this.send(PING_TOGETHER, [])
+    await this.send(CHECK_WRITABLE_TOGETHER, [])
   }
 
   async #probeWrite(): Promise<void> {
@@ -143,7 +157,7 @@ export class StatementSender {
       await this.#send(probe, [], this.createDeadline())
     } catch (error) {
       if (!isRejectedValue(error)) throw error
-      // A constraint or trigger of the host rejects the probe's plant, which says nothing of others.
+      // A constraint or trigger has rejected the probe's plant, so the probe says nothing about other plants.
       await this.#checkWritable()
     }
     this.#failedWrites.clear()
@@ -153,5 +167,5 @@ export class StatementSender {
 function toStoreError(error: unknown, isWrite: boolean): unknown {
   if (error instanceof StoreUnavailableError || !isTransient(error)) return error
   const options = { cause: error, isOutcomeUnknown: isWrite && isOutcomeUnknown(error) }
-  return new StoreUnavailableError('The database cannot be used now.', options)
+  return new StoreUnavailableError('The database is unavailable.', options)
 }

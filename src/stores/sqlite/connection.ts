@@ -9,7 +9,9 @@ import type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 import { parseSqlitePath } from './sqlite-path.ts'
 import { FileWatcher } from './file-watcher.ts'
 
-/** Marks a file of plants in its header: "PLNT" (sqlite.org/fileformat.html section 1.3.17). */
+/**
+ * "PLNT" in ASCII. The header of the database file contains this number (sqlite.org/fileformat.html section 1.3.17).
+ */
 const APPLICATION_ID = 0x504c4e54
 const SCHEMA_VERSION = 1
 
@@ -21,23 +23,26 @@ const CREATE_TABLE = `CREATE TABLE plants (
     PRIMARY KEY (owner, id)
   ) STRICT, WITHOUT ROWID`
 
+/** How long to wait before another attempt to lock the database. */
 export const LOCK_RETRY_MS = 5
 
-const UNRECOGNIZED_DATABASE_MESSAGE = 'it holds something other than plants; nothing was changed'
+const UNRECOGNIZED_DATABASE_MESSAGE = 'not a plant-store database; it was left unchanged'
 
 const collapseWhitespace = (sql: string): string => sql.replace(/\s+/g, ' ')
 
-/** A connection to a file of plants, the same for every driver. Its errors name the file. */
+/** A connection to a database of plants, independent of the driver. Its errors name the database file. */
 export class SqliteConnection {
-  /** Why a transaction has failed, unless it was for a lock or one plant. The queue removes it once writes succeed again. */
+  /**
+   * The error of the last failed transaction, unless the database was locked or only one plant was rejected. The error
+   * of a failed commit is never replaced. The write queue resets it to undefined when its probe succeeds.
+   */
   writeError: unknown
   readonly #handle: SqliteHandle
   readonly #ownsHandle: boolean
   readonly #displayName: string
   readonly #options: ConnectionOptions
-  /** Whether iterators of this driver throw the error of a query. */
+  /** Whether the driver's iterators throw when a query fails. Deno's iterators just end. */
   readonly #iteratorsThrow: boolean
-  /** The number of failed reads. */
   #failedReadCount = 0
   #fileWatcher: FileWatcher | undefined
   readonly #begin: SqliteStatement
@@ -53,24 +58,25 @@ export class SqliteConnection {
     this.#handle = typeof source === 'string' ? openDatabase(source, options) : source
     try {
       this.#handle.exec('PRAGMA busy_timeout = 0')
-      // SQLite resolves symbolic links, and keeps the WAL beside the file that they point to.
+      // SQLite resolves symbolic links: the WAL is next to the file that the link points to.
       file = databasePathOf(this.#handle)
       if (typeof source !== 'string') this.#displayName = file || ':memory:'
-      // Before any statement that reads the file.
+      // This check must come before the first statement that reads the file.
       checkDatabaseFiles(file)
       this.#iteratorsThrow = checkDriver(this.#handle)
-      // BEGIN fails if the host has begun a transaction.
+      // Throws if the application passed a handle with an open transaction.
       this.#handle.exec('BEGIN; ROLLBACK')
-      // For commits to survive a power cut: some builds reopen WAL files with NORMAL, and macOS needs fullfsync.
+      // Commits must survive a power failure. Some SQLite builds open WAL databases with `synchronous=NORMAL`, and
+      // macOS needs `fullfsync`.
       this.#handle.exec('PRAGMA main.synchronous = FULL; PRAGMA fullfsync = ON')
       this.#begin = this.prepare('BEGIN IMMEDIATE')
       this.#commit = this.prepare('COMMIT')
       this.#rollback = this.prepare('ROLLBACK')
       this.transaction(() => this.#checkSchema())
-      // A log that starts anew keeps this much room on the disk, as getting it again takes time.
+      // After a reset, the WAL keeps at most this much disk space. Freeing all of it would slow down the next writes.
       this.#handle.exec(`PRAGMA main.journal_mode = WAL; PRAGMA main.journal_size_limit = ${16 * 2 ** 20}`)
       this.#fileWatcher = this.#createFileWatcher(displayPath)
-      // Windows has no such permissions.
+      // Windows doesn't have POSIX permissions.
       if (this.#fileWatcher !== undefined && process.platform !== 'win32') {
         warnAboutPermissions(file, (problem) => options.onWarning(`SQLite database ${this.#displayName}: ${problem}`))
       }
@@ -80,12 +86,12 @@ export class SqliteConnection {
     }
   }
 
-  /** A database in memory has no WAL, and no file that could be moved. */
+  /** @returns undefined for an in-memory database, which has no files */
   #createFileWatcher(displayPath: string | undefined): FileWatcher | undefined {
     const mode = readPragma(this.#handle, 'journal_mode')
     if (mode === 'memory') return undefined
-    // A temporary file, which SQLite deletes, or one whose locks or shared memory the host has disabled.
-    if (mode !== 'wal') throw new Error('it cannot have a write-ahead log (WAL)')
+    // SQLite refuses WAL mode for temporary databases, and for a `file:` URI that disables locks or shared memory.
+    if (mode !== 'wal') throw new Error('WAL mode is required, but SQLite cannot enable it for this database')
     return new FileWatcher(displayPath ?? databasePathOf(this.#handle), this.#handle, this.#options.onWarning)
   }
 
@@ -93,12 +99,15 @@ export class SqliteConnection {
     return prepareWithBigInts(this.#handle, sql)
   }
 
-  /** Prepares a query. End the iteration, as a `for` loop does: an open read keeps SQLite from emptying its log. */
+  /**
+   * Prepares a query. Callers must finish or close the iterator, as a `for` loop does: an unfinished read transaction
+   * keeps SQLite from resetting the WAL.
+   */
   prepareQuery(sql: string): (...values: SqliteValue[]) => Iterable<unknown> {
     let statement: SqliteStatement
     let seenFailedReadCount: number | undefined
     return (...values) => {
-      // A statement of node:sqlite throws the error of a failed iteration once more when it is used again.
+      // After an iteration has failed, a node:sqlite statement throws the same error again the next time it's used.
       if (seenFailedReadCount !== this.#failedReadCount) {
         seenFailedReadCount = this.#failedReadCount
         statement = this.prepare(sql)
@@ -109,14 +118,16 @@ export class SqliteConnection {
     }
   }
 
-  /** Takes the write lock at once, so that only BEGIN can find it taken. */
+  /**
+   * Runs a transaction. It takes the write lock at the start, so only BEGIN can fail because the database is locked.
+   */
   transaction<Result>(callback: () => Result): Result {
     this.#fileWatcher?.check()
     try {
       this.#begin.run()
       return this.#runAndCommit(callback)
     } catch (error) {
-      // That of a commit stays until a commit succeeds.
+      // A failed commit (StoreUnavailableError) must remain recorded until a commit succeeds.
       const isNewWriteError =
         !isBusy(error) && !isRejectedValue(error) && !(this.writeError instanceof StoreUnavailableError)
       if (isNewWriteError) this.writeError = error
@@ -135,13 +146,16 @@ export class SqliteConnection {
       try {
         this.#rollback.run()
       } catch {
-        // SQLite has rolled back itself, as it does if a commit fails.
+        // There is no transaction anymore: SQLite rolls back on its own after some errors, such as a failed commit.
       }
       throw isCommitting ? toCommitError(error, this.#displayName) : error
     }
   }
 
-  /** Waits for a lock with a timer: SQLite's own busy handler would stop the event loop. */
+  /**
+   * Calls a function again while the database is locked, for up to `timeoutMs` ms. It waits with a timer, because
+   * SQLite's own busy handler would block the event loop.
+   */
   async retryWhileBusy<Result>(
     callback: () => Result,
     timeoutMs: number = this.#options.busyTimeoutMs,
@@ -167,7 +181,7 @@ export class SqliteConnection {
     return toStoreError(error, this.#displayName)
   }
 
-  /** Closes the database if it was opened here, unless that would harm what another process has written. */
+  /** Closes the database, unless the application opened it or closing would delete the WAL of another process. */
   close(): void {
     if (this.#fileWatcher?.isSharedMemoryReplaced === true) return
     this.#fileWatcher = undefined
@@ -182,18 +196,20 @@ export class SqliteConnection {
     } else if (applicationId !== APPLICATION_ID) {
       throw new Error(UNRECOGNIZED_DATABASE_MESSAGE)
     } else if (version !== SCHEMA_VERSION) {
-      throw new Error(`its schema has version ${version}, and this plant-store knows version ${SCHEMA_VERSION}`)
+      throw new Error(`schema version ${version} is not supported; this version of plant-store uses ${SCHEMA_VERSION}`)
     }
-    // Writes nothing, but fails if the file cannot be written.
+    // Changes nothing, but fails if the file is read-only.
     this.#handle.exec('DELETE FROM main.plants WHERE false')
   }
 
-  /** Makes a database of plants of an empty one, or of one that was restored from `.dump`, which lacks these numbers. */
+  /**
+   * Creates the table in an empty database. A database restored from `.dump` has the table, but lacks the two numbers.
+   */
   #initializeSchema(): void {
     const query = "SELECT group_concat(sql) FROM main.sqlite_schema WHERE substr(name, 1, 7) <> 'sqlite_'"
     const [schema] = firstRow(this.prepare(query).all()) as [string | null]
     if (schema === null) {
-      if (!this.#options.migrate) throw new Error('it holds no plants, and is not to be made a file of plants')
+      if (!this.#options.migrate) throw new Error('the database is empty and migrations are disabled')
       this.#handle.exec(CREATE_TABLE)
     } else if (collapseWhitespace(schema) !== collapseWhitespace(CREATE_TABLE)) {
       throw new Error(UNRECOGNIZED_DATABASE_MESSAGE)
@@ -202,7 +218,10 @@ export class SqliteConnection {
   }
 }
 
-/** Opens a database. Blocks the thread while it is locked: SQLite itself doesn't wait for all locks that opening takes. */
+/**
+ * Opens a database. Blocks the thread for up to `busyTimeoutMs` while the database is locked: SQLite's own busy handler
+ * doesn't wait for every lock that opening a database takes.
+ */
 export function openConnection(source: string | SqliteHandle, options: ConnectionOptions): SqliteConnection {
   let waitedMs = 0
   for (;;) {
@@ -222,7 +241,10 @@ export interface ConnectionOptions {
   readonly onWarning: (message: string) => void
 }
 
-/** Node 22.13 takes a URI for the name of a file. It can't create one of this name, because the folder `file:` is missing. */
+/**
+ * Whether this version of Node accepts `file:` URIs. Node 22.13 treats the URI as a file name, and can't open that file
+ * because there's no directory named `file:`.
+ */
 function supportsFileUris({ DatabaseSync }: typeof import('node:sqlite')): boolean {
   try {
     new DatabaseSync('file:/plants?mode=memory').close()
@@ -235,10 +257,11 @@ function supportsFileUris({ DatabaseSync }: typeof import('node:sqlite')): boole
 function openDatabase(path: string, { migrate }: ConnectionOptions): SqliteHandle {
   const parsedPath = parseSqlitePath(path)
   const sqlite = process.getBuiltinModule('node:sqlite') as typeof import('node:sqlite') | undefined
-  if (sqlite === undefined) throw new Error('SQLite needs Node 22.13 or later, or an open database of better-sqlite3')
+  if (sqlite === undefined)
+    throw new Error('SQLite needs Node 22.13 or later; with better-sqlite3, pass an open database instead of a path')
   try {
     if (path.startsWith('file:') && !supportsFileUris(sqlite)) {
-      throw new Error('file: URIs need a later version of Node.js; write the path of the file')
+      throw new Error('file: URIs need a later version of Node.js; use a file path instead')
     }
     createDatabaseFile(parsedPath, migrate)
     return new sqlite.DatabaseSync(path)

@@ -2,40 +2,48 @@ import { accessSync, closeSync, constants, openSync, statSync, type Stats } from
 import { dirname, resolve } from 'node:path'
 import type { DatabasePath } from './sqlite-path.ts'
 
-/** The files of a database: itself, its write-ahead log, its shared memory and its rollback journal. */
+/** Returns the paths of a database file, its WAL, its shared memory and its rollback journal. */
 const databaseFilesOf = (file: string): string[] => ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix)
 
-/** Creates a missing database file that only its user can read. @throws Error if it may not be created */
+/** Creates a missing database file with mode 600. @throws Error if the file is missing and must not be created */
 export function createDatabaseFile({ file, canCreate }: DatabasePath, migrate: boolean): void {
   if (file === undefined) return
   checkDatabaseFiles(file)
   // An existing file isn't opened here, because closing it would release the locks that this process has on it.
   if (statIfExists(file) !== undefined) return
-  if (!canCreate || !migrate) throw new Error('the file does not exist, and may not be created')
-  // Another process can create the file at the same moment. SQLite gives the WAL and the shared memory the same mode.
+  if (!canCreate) throw new Error('the file does not exist, and the mode in its URI forbids creating it')
+  if (!migrate) throw new Error('the file does not exist and migrations are disabled')
+  // `a` doesn't fail if another process has just created the file. SQLite gives the WAL and the shared memory the same
+  // mode as the database file.
   closeSync(openSync(file, 'a', 0o600))
 }
 
 /**
- * Checks the files of a database before SQLite reads them: it would delete a WAL whose database file is missing or
- * empty, and wait forever for a FIFO.
- * @param file empty for a database without a file
+ * Checks the files of a database before SQLite opens them. SQLite would delete a WAL whose database file is missing or
+ * empty, and hang on a FIFO.
+ * @param file path of the database file; empty for an in-memory or temporary database
+ * @throws Error if SQLite must not open these files
  */
 export function checkDatabaseFiles(file: string): void {
   if (file === '') return
   for (const path of databaseFilesOf(file)) {
     if (statIfExists(path)?.isFile() === false) throw new Error(`${path} is not a regular file`)
   }
-  // The WAL first, because a process that creates a database writes the file before the WAL.
+  // Another process can be creating the database, and writes the file before the WAL. Looking at the WAL first ensures
+  // that its database file exists by the time of the second look.
   const walBytes = statIfExists(`${file}-wal`)?.size ?? 0
   const fileBytes = statIfExists(file)?.size ?? 0
   if (walBytes === 0 || fileBytes !== 0) return
-  throw new Error('its log (-wal) may hold plants, but the file is missing or empty; SQLite would remove the log')
+  throw new Error(
+    'the database file is missing or empty, but its WAL (-wal) can contain plants; opening it would delete the WAL',
+  )
 }
 
 const statIfExists = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false })
 
-/** Returns the first reason why this process can't use the files of a database, which SQLite doesn't report. */
+/**
+ * Returns the first permission error of the database files and their directory, if any. SQLite doesn't report which.
+ */
 export function findAccessError(file: string): string[] {
   const { R_OK, W_OK, X_OK } = constants
   const files = databaseFilesOf(resolve(file))
@@ -50,7 +58,7 @@ export function findAccessError(file: string): string[] {
   return messages.filter((message) => !message.startsWith('ENOENT')).slice(0, 1)
 }
 
-/** Warns of files that other users can read or write, and of a folder where they can replace the files. */
+/** Warns about database files that other users can read, write or replace. */
 export function warnAboutPermissions(file: string, warn: (message: string) => void): void {
   for (const path of databaseFilesOf(file)) {
     const mode = modeOf(path)
@@ -59,11 +67,11 @@ export function warnAboutPermissions(file: string, warn: (message: string) => vo
   }
   const directory = dirname(file)
   const mode = modeOf(directory)
-  // With the sticky bit, as /tmp has it, users can remove only files of their own.
+  // In a directory with the sticky bit, such as /tmp, users can remove only their own files.
   if ((mode & 0o1002) === 0o002) warn(`other users can replace files in ${directory} (mode ${mode.toString(8)})`)
 }
 
-/** The permissions of a file; none if it can't be looked at. */
+/** Returns the permission bits of a file, or 0 if they can't be read. */
 function modeOf(path: string): number {
   try {
     return statSync(path).mode & 0o7777

@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { findAccessError } from './database-files.ts'
 
-/** Result codes (sqlite.org/rescode.html). After all but the last two, trying again may help. */
+/** SQLite result codes (sqlite.org/rescode.html). All except the last two can be temporary. */
 const RESULT_CODES = new Map([
   [3, 'SQLITE_PERM'],
   [5, 'SQLITE_BUSY'],
@@ -18,35 +18,41 @@ const RESULT_CODES = new Map([
 
 function resultCodeOf(error: unknown): string | undefined {
   const { errcode, code } = (error ?? {}) as { readonly errcode?: number; readonly code?: string }
-  // node:sqlite gives the number of the extended code, whose last byte is the code; better-sqlite3 gives its name.
+  // node:sqlite has the extended result code as a number, with the primary code in its last byte. better-sqlite3 has
+  // the extended code's name, which begins with the name of the primary code.
   if (errcode !== undefined) return RESULT_CODES.get(errcode & 0xff)
   return [...RESULT_CODES.values()].find((name) => code?.startsWith(name))
 }
 
 export const isBusy = (error: unknown): boolean => resultCodeOf(error) === 'SQLITE_BUSY'
 
-/** Whether a constraint, a trigger or a limit of the host rejects a plant, which doesn't affect other plants. */
+/** Whether a constraint, a trigger or a size limit rejected this plant. Other plants aren't affected. */
 export const isRejectedValue = (error: unknown): boolean => /_(?:CONSTRAINT|TOOBIG)$/.test(resultCodeOf(error) ?? '')
 
 const isTransient = (error: unknown): boolean => resultCodeOf(error) !== undefined && !isRejectedValue(error)
 const messageOf = (error: unknown, file: string): string => `SQLite database ${file}: ${(error as Error).message}`
 
-/** The error that the caller of the store gets: it names the file, and says whether trying again may help. */
+/** Adds the database's name to the message of an SQLite error. @returns StoreUnavailableError if retrying can help */
 export function toStoreError(error: unknown, file: string): Error {
   if (error instanceof StoreUnavailableError) return error
   const ErrorClass = isTransient(error) ? StoreUnavailableError : Error
   return new ErrorClass(messageOf(error, file), { cause: error })
 }
 
-/** Unless the file was locked, the log may hold the transaction, and a restart find it: the outcome is unknown. */
+/**
+ * Converts the error of a COMMIT. Unless the database was locked, the outcome is unknown: the WAL can already contain
+ * the transaction, and a restart would recover it.
+ */
 export function toCommitError(error: unknown, file: string): unknown {
   if (isBusy(error) || !isTransient(error)) return error
   return new StoreUnavailableError(messageOf(error, file), { cause: error, isOutcomeUnknown: true })
 }
 
 /**
- * The same for an error at startup: a file that can't be opened or written then stays so.
- * @param path the database file; empty or undefined if there is none
+ * Like {@link toStoreError}, but for errors while a database is being opened. A file without the right permissions is
+ * then a permanent error, and the message includes the file that can't be accessed.
+ * @param file the name of the database in the message
+ * @param path path of the database file; empty or undefined for an in-memory database
  */
 export function toOpenError(error: unknown, file: string, path: string | undefined): Error {
   if (!/_(?:PERM|READONLY|CANTOPEN)$/.test(resultCodeOf(error) ?? '')) return toStoreError(error, file)

@@ -3,38 +3,43 @@ import { StoreUnavailableError } from '../../plants/store.ts'
 import { performance } from '../../timers.ts'
 import { readPragma, databasePathOf, type SqliteHandle } from './handle.ts'
 
-/** A log of this size is worth a warning, and so is each doubling. */
+/** The watcher warns when the WAL reaches this size, and each time the size doubles after that. */
 const LARGE_WAL_BYTES = 64 * 2 ** 20
 
 const FILE_MISSING_MESSAGE =
-  'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
-const FILE_RESTORED_MESSAGE = 'the file, its log and its shared memory are back'
+  'the database file, its WAL (-wal) or shared memory (-shm) was moved, deleted or replaced; the store is unavailable'
+const FILE_RESTORED_MESSAGE = 'the database file, its WAL and its shared memory are back'
 const LARGE_WAL_MESSAGE =
-  'so do not truncate or remove it. SQLite empties it once no other process reads; that stops the service for a moment'
+  'do not truncate or delete it. SQLite resets it once no other process is reading; this blocks the service briefly'
 
-/** The file, its log and its shared memory. If one of them is moved, SQLite goes on, and what it acknowledges is lost. */
+/**
+ * Checks that a database file, its WAL and its shared memory are still the files that were opened. If one of them is
+ * moved, SQLite continues to acknowledge writes, and those writes are lost.
+ */
 export class FileWatcher {
   readonly #displayPath: string
   readonly #paths: readonly string[]
   readonly #warn: (message: string) => void
+  /** The stats of the three paths when the database was opened. */
   readonly #openedStats: readonly (BigIntStats | undefined)[]
   #isMissing = false
   #nextWarningBytes = LARGE_WAL_BYTES
+  /** The size of the WAL at the last check. */
   walBytes = 0
   #nextReadCheckAt = 0
 
-  /** @param displayPath the path that the operator knows; SQLite may know another one, where its log is */
+  /** @param displayPath the configured path; if it's a symbolic link, the WAL is next to the file that it points to */
   constructor(displayPath: string, handle: SqliteHandle, warn: (message: string) => void) {
     this.#displayPath = displayPath
     this.#warn = warn
-    // To ask SQLite for it makes the log and the shared memory, if there are none.
+    // Reading this pragma makes SQLite create the WAL and the shared memory if they don't exist.
     readPragma(handle, 'schema_version')
     const path = databasePathOf(handle)
     this.#paths = [displayPath, `${path}-wal`, `${path}-shm`]
     this.#openedStats = this.#paths.map(tryStat)
   }
 
-  /** @throws StoreUnavailableError unless the file, its log and its shared memory are those that were opened */
+  /** @throws StoreUnavailableError if one of the files isn't the one that was opened */
   check(): void {
     const currentStats = this.#paths.map(tryStat)
     const isMissing = currentStats.some((stats, index) => !isSameFile(stats, this.#openedStats[index]))
@@ -46,7 +51,7 @@ export class FileWatcher {
     this.#checkWalSize(Number(currentStats[1]!.size))
   }
 
-  /** The same for a read, which costs little more than a look at the file: so this looks ten times a second. */
+  /** Like {@link check}, but at most ten times a second, because checking takes almost as long as a whole read. */
   checkBeforeRead(): void {
     const now = performance.now()
     if (!this.#isMissing && now < this.#nextReadCheckAt) return
@@ -54,7 +59,9 @@ export class FileWatcher {
     this.check()
   }
 
-  /** Whether another process opened the file with shared memory of its own: to close it would remove that one's log. */
+  /**
+   * Whether another process has created new shared memory. Closing the database would then delete that process's WAL.
+   */
   get isSharedMemoryReplaced(): boolean {
     const sharedMemory = tryStat(this.#paths[2]!)
     return sharedMemory !== undefined && !isSameFile(sharedMemory, this.#openedStats[2])
@@ -67,17 +74,20 @@ export class FileWatcher {
     } else if (bytes >= this.#nextWarningBytes) {
       while (this.#nextWarningBytes <= bytes) this.#nextWarningBytes *= 2
       const size = `${Math.floor(bytes / 2 ** 20)} MiB`
-      this.#warn(`SQLite database ${this.#displayPath}: its log (-wal) has ${size} of plants, ${LARGE_WAL_MESSAGE}`)
+      this.#warn(`SQLite database ${this.#displayPath}: the WAL (-wal) has ${size} of plants; ${LARGE_WAL_MESSAGE}`)
     }
   }
 }
 
-/** Where there was none and is none, that is the same: a connection that locks a file for good has no shared memory. */
+/**
+ * Whether the stats are those of the same file. Two missing files count as the same, because a connection in exclusive
+ * locking mode never creates the shared memory.
+ */
 const isSameFile = (current: BigIntStats | undefined, opened: BigIntStats | undefined): boolean =>
   current?.ino === opened?.ino && current?.dev === opened?.dev
 
 function tryStat(path: string): BigIntStats | undefined {
-  // To open the file would drop SQLite's locks on it.
+  // `fstat` isn't possible: opening and closing the file would release SQLite's locks on it.
   try {
     return statSync(path, { bigint: true })
   } catch {

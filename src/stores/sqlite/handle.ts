@@ -1,43 +1,50 @@
-/** An open database, as far as the store uses it: `DatabaseSync` of `node:sqlite`, or `Database` of better-sqlite3. */
+/**
+ * The methods of an open database that the store uses: of `DatabaseSync` (`node:sqlite`) or `Database`
+ * (better-sqlite3).
+ */
 export interface SqliteHandle {
-  /** Runs SQL that gives no rows; may be several statements. Throws if one fails. */
+  /** Executes one or more SQL statements without returning rows. Throws if a statement fails. */
   exec(sql: string): unknown
-  /** Prepares a statement, which the store uses as long as it is open. */
+  /** Prepares a statement. The store keeps using the statement until it's closed. */
   prepare(sql: string): SqliteStatement
-  /** Closes the database. The store calls it only if it opened the database itself. */
+  /** Closes the database. The store calls this only if it opened the database itself. */
   close(): unknown
 }
 
 /**
- * A prepared statement, as far as the store uses it. It binds a {@link SqliteValue} for each parameter; the types of
- * better-sqlite3 fit only `any`.
+ * The methods of a prepared statement that the store uses. Every parameter is a {@link SqliteValue}; the types are
+ * `any` because those of better-sqlite3 aren't compatible with anything narrower.
  */
 /* eslint-disable @typescript-eslint/no-explicit-any */
 export interface SqliteStatement {
-  /** Runs the statement. Throws if it fails. */
+  /** Executes the statement. Throws if it fails. */
   run(...values: any[]): {
-    /** How many rows it has changed. */
+    /** The number of changed rows. */
     readonly changes: number | bigint
   }
-  /** Runs a query, and gives all its rows. */
+  /** Executes a query and returns all rows. */
   all(...values: any[]): unknown[]
-  /** Runs a query, and gives its rows one by one. */
+  /** Executes a query and returns an iterator over its rows. */
   iterate(...values: any[]): Iterable<unknown>
-  /** Asks `node:sqlite` for integers as bigint. */
+  /** Makes `node:sqlite` return integers as bigints. */
   setReadBigInts?(enabled: boolean): unknown
-  /** Asks better-sqlite3 for integers as bigint. */
+  /** Makes better-sqlite3 return integers as bigints. */
   safeIntegers?(enabled: boolean): unknown
-  /** Asks `node:sqlite` for rows as arrays. */
+  /** Makes `node:sqlite` return rows as arrays. */
   setReturnArrays?(enabled: boolean): unknown
-  /** Asks better-sqlite3 for rows as arrays. */
+  /** Makes better-sqlite3 return rows as arrays. */
   raw?(enabled: boolean): unknown
 }
 /* eslint-enable @typescript-eslint/no-explicit-any */
 
-/** A value that is bound to a statement; never `undefined`, which binds differently from version to version. */
+/**
+ * A value that the store binds to a parameter. `undefined` isn't one: drivers and their versions treat it differently.
+ */
 export type SqliteValue = string | number | bigint | null
 
-/** Prepares a statement that returns every integer as a bigint: as numbers, those beyond 2^53 throw or are rounded. */
+/**
+ * Prepares a statement that returns integers as bigints. As numbers, ids beyond 2^53 would be rounded, or would throw.
+ */
 export function prepareWithBigInts(handle: SqliteHandle, sql: string): SqliteStatement {
   const statement = handle.prepare(sql)
   statement.setReadBigInts?.(true)
@@ -45,21 +52,23 @@ export function prepareWithBigInts(handle: SqliteHandle, sql: string): SqliteSta
   return statement
 }
 
-/** Returns the columns of the first row. Options of a handle decide whether rows are objects or arrays. */
+/** Returns the columns of the first row. The options of the handle decide whether rows are objects or arrays. */
 export function firstRow(rows: unknown): unknown[] {
   if (!Array.isArray(rows)) throw new Error('the driver must return rows synchronously, as node:sqlite does')
   return Object.values(rows[0] as object)
 }
 
 /**
- * Checks that a driver returns integers exactly.
- * @returns whether its iterators throw when a query fails. Those of Deno end instead, as if there were no more rows
+ * Checks that a driver returns integers as bigints.
+ * @returns whether the driver's iterators throw when a query fails. Deno's iterators just end, as if there were no more
+ *   rows
+ * @throws Error if the driver isn't supported
  */
 export function checkDriver(handle: SqliteHandle): boolean {
   const [integer] = firstRow(prepareWithBigInts(handle, 'SELECT 9007199254740993').all())
   if (integer !== 9007199254740993n) throw new Error('the driver must return integers as bigint, as node:sqlite does')
   try {
-    // This JSON text is malformed, which SQLite notices only when it runs the query.
+    // SQLite detects the malformed JSON only while it executes the query.
     Array.from(handle.prepare("SELECT json('{')").iterate())
     return false
   } catch {
@@ -67,7 +76,7 @@ export function checkDriver(handle: SqliteHandle): boolean {
   }
 }
 
-/** The absolute path of the database file; empty if the database has none. Doesn't read the file. */
+/** Returns the absolute path of the database file, or '' if there is none. Doesn't read the file. */
 export const databasePathOf = (handle: SqliteHandle): string =>
   firstRow(handle.prepare('PRAGMA database_list').all())[2] as string
 

@@ -1,5 +1,5 @@
 /**
- * The store that keeps plants in an SQLite file.
+ * A store that keeps plants in an SQLite database.
  * @module plant-store/sqlite
  */
 
@@ -20,27 +20,37 @@ export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long a call waits while another process has the file locked, in milliseconds, 0 or more. Then it fails, and is
-   * not run later. Keep it below `storeTimeoutMs` of the service.
+   * How long a call waits while another process has the database locked, in milliseconds; 0 or more. After that, the
+   * call fails, and the operation isn't executed later. Must be lower than the service's `storeTimeoutMs`.
    * @default 4_000
    */
   readonly busyTimeoutMs?: number | undefined
   /**
-   * The most creates and deletes that share a commit, and hold up the event loop together, at least 1. Of large plants
-   * a megabyte or so shares one.
+   * The maximum number of creates and deletes per commit, at least 1. A commit blocks the event loop, so a batch also
+   * ends once it contains about a million characters of names and tags.
    * @default 1_000
    */
   readonly maxBatch?: number | undefined
-  /** Whether the file and the table are made if there are none. @default true */
+  /** Whether to create the file and the table if they don't exist. @default true */
   readonly migrate?: boolean | undefined
-  /** Gets lines for an operator, with nothing of the plants. Its own errors are ignored. @default nobody gets them */
+  /**
+   * Called with a one-line warning for the operator, for example that the WAL is large. Warnings never contain data of
+   * plants. Exceptions of this function are ignored.
+   * @default a no-op
+   */
   readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** A store of plants in SQLite. */
+/** A store that keeps plants in an SQLite database. */
 export interface SqliteStore extends Store {
+  /** Resolves if the store can create and delete plants now, otherwise rejects. */
   ping(): Promise<void>
+  /**
+   * Waits for the queued creates and deletes, and then closes the database if the store opened it. Can be called more
+   * than once.
+   */
   close(): Promise<void>
+  /** Calls `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -51,25 +61,26 @@ const DEFAULT_OPTIONS: Resolved<SqliteStoreOptions> = {
   onWarning: () => undefined,
 }
 
-/** How long a ping waits for a lock: whether the store can serve must be known within 2 seconds of a change. */
+/** How long a ping waits for the write lock. `/readyz` must reflect a change within 2 s. */
 const PING_TIMEOUT_MS = 1000
 
-/** SQLite makes the JSON text of the response, as `encodeRest` would: that takes less time than encoding it here. */
+/** SQLite generates the JSON text that `encodeFields` would, which is faster than encoding the plants in JavaScript. */
 const SELECT_PLANTS = `
   SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${SEPARATOR}'
   FROM main.plants WHERE owner = ?`
 
 /**
- * Keeps plants in an SQLite file, through kill -9 and power loss: a create or delete settles once it is committed with
- * `synchronous=FULL`. Those that arrive in the same round of the event loop share a commit.
+ * Creates a store that keeps plants in an SQLite file. Acknowledged writes survive kill -9 and power loss: a create or
+ * delete resolves once it is committed with `synchronous=FULL`. Writes that arrive in the same tick of the event loop
+ * share a commit.
  *
- * Processes of one machine may share a file. An open database that the store was given is its own while it is in use:
- * the store sets pragmas and runs transactions on it. `close` closes a file that the store opened itself.
- * @param source a path, which takes Node 22.13 or later; or an open database of `node:sqlite` or better-sqlite3
- * @throws TypeError if the source or an option is wrong
- * @throws StoreUnavailableError if the file is locked, or trying again may help for another reason
- * @throws Error if the file cannot be opened or written, holds anything but plants in this version's schema, or is
- *   missing or empty while its log is not
+ * Several processes on the same machine can share a file. If you pass an open database, don't use it for anything else:
+ * the store sets pragmas and runs transactions on it. `close` only closes a database that the store opened itself.
+ * @param source a path (requires Node 22.13 or later), or an open database of `node:sqlite` or better-sqlite3
+ * @throws TypeError if the source or an option is invalid
+ * @throws StoreUnavailableError if the file is locked, or for another reason that retrying can resolve
+ * @throws Error if the file can't be opened or written, isn't a plant-store database of this schema version, or is
+ *   missing or empty although it has a WAL
  *
  * @example
  * import { createServer } from 'node:http'
@@ -83,7 +94,7 @@ const SELECT_PLANTS = `
  */
 export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): SqliteStore {
   const resolvedOptions = withDefaults(options, DEFAULT_OPTIONS, { busyTimeoutMs: { min: 0, max: MAX_TIMER_MS } })
-  // An empty path is SQLite's name for a file that it deletes when it is closed.
+  // For SQLite, an empty path means a temporary database that is deleted when it's closed.
   const isPath = typeof source === 'string' && source !== ''
   if (!isPath && typeof (source as Partial<SqliteHandle> | null | undefined)?.prepare !== 'function') {
     throw invalidOption('source', 'a path or an open database', source)
@@ -110,13 +121,13 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
     list: wrapEncodedList((owner, request) =>
       connection.retryWhileBusy(() => {
         const { after } = request
-        // One more than fits the page shows whether more follow.
+        // One extra row reveals whether there is a next page.
         const limit = request.limit + 1
         const builder = new PageBuilder(request)
         for (const row of after === undefined ? readFirstPage(owner, limit) : readNextPage(owner, after, limit)) {
           const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
           if (!builder.add(id, encodeUtf8(json))) break
-          // The next plant can be large, so only its id is read.
+          // The page is full. Only the id of the next plant is read, because the plant itself can be large.
           if (!builder.hasReachedMaxBytes) continue
           builder.hasMore = [...readIds(owner, id, 1)].length > 0
           break
@@ -136,7 +147,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
   metricsOf(store).gauges = [
     [
       'plant_store_sqlite_log_bytes',
-      'Size of the log of the SQLite file before the last commit or ping.',
+      'Bytes in the SQLite WAL before the last commit or ping.',
       () => connection.walBytes,
     ],
   ]

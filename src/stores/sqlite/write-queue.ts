@@ -5,9 +5,10 @@ import { LOCK_RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 import type { SqliteStatement } from './handle.ts'
 
+/** How often a write is probed while writes are failing. */
 const PROBE_INTERVAL_MS = 1000
 
-/** How a plant is inserted, into a table that may have more columns. */
+/** The start of an INSERT. It names the columns, because the application can add more columns to the table. */
 export const INSERT_PLANT = 'INSERT INTO main.plants (owner, id, name, tag)'
 
 type Write = () => boolean
@@ -19,44 +20,51 @@ export interface WriteQueueOptions {
   readonly onBatch: (size: number) => void
 }
 
-/** Commits writes in their order, those of one round in one transaction, unless they are too many or too large. */
+/**
+ * Commits writes in the order in which they were added. Writes of the same event-loop tick share a transaction, up to
+ * the limits of a batch.
+ */
 export class WriteQueue {
   readonly #connection: SqliteConnection
   readonly #options: WriteQueueOptions
-  /** While a write waits here, `#commitNext` is scheduled. */
+  /** While this is not empty, `#commitNextBatch` is scheduled. */
   readonly #queue: Entry[] = []
   readonly #emptyInsert: SqliteStatement
   #nextProbeAt = 0
   #retryTimer: NodeJS.Timeout | undefined
-  /** When a locked file is tried again; Infinity if no timer is set. */
+  /** When `#retryTimer` tries a locked database again; Infinity if the timer isn't set. */
   #retryAt = Infinity
 
   constructor(connection: SqliteConnection, options: WriteQueueOptions) {
     this.#connection = connection
     this.#options = options
-    // No token stands for this owner.
+    // An owner can't be empty, so this selects and inserts nothing.
     this.#emptyInsert = connection.prepare(
       `${INSERT_PLANT} SELECT owner, id, name, tag FROM main.plants WHERE owner = ''`,
     )
   }
 
-  /** Settles once the write is committed. */
+  /** Resolves once the write is committed, with the write's result. */
   add(write: Write, length = 0): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const now = performance.now()
       const expiresAt = now + this.#options.busyTimeoutMs
       const isFirst = this.#queue.push({ write, length, expiresAt, resolve, reject }) === 1
-      // The retry is overdue if a test's fake timers have dropped its timer.
+      // A test's fake timers can drop the retry timer. Then the retry is overdue.
       if (isFirst || now > this.#retryAt) this.#scheduleCommit()
     })
   }
 
-  /** Waits for all queued writes, by queuing an empty write behind them. */
+  /** Waits until all queued writes have settled, by adding a no-op write after them. */
   async onIdle(): Promise<void> {
     if (this.#queue.length > 0) await this.add(() => true).catch(() => undefined)
   }
 
-  /** Inserts nothing, under the lock; after a write has failed, tries one. @throws if no plant can be created now */
+  /**
+   * Checks that the database can be written, with a statement that inserts nothing under the write lock. After a write
+   * has failed, actually writes a plant instead.
+   * @throws Error if plants can't be created now
+   */
   checkWritable(): void {
     if (this.#connection.writeError !== undefined) return this.#probeWrite()
     this.#connection.transaction(() => this.#emptyInsert.run())
@@ -68,14 +76,14 @@ export class WriteQueue {
       if (now < this.#nextProbeAt) throw this.#connection.writeError
       this.#nextProbeAt = now + PROBE_INTERVAL_MS
       this.#connection.transaction(() => {
-        // The plant needs two pages of its own, so the file must have room for them.
+        // The name fills two pages of the file, so this fails if the disk is full.
         this.#connection.prepare(`${INSERT_PLANT} VALUES ('', 0, hex(zeroblob(4096)), NULL)`).run()
         this.#connection.prepare("DELETE FROM main.plants WHERE owner = ''").run()
       })
       this.#connection.writeError = undefined
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      // The outcome of the tried write may be unknown, but nothing was done for the caller.
+      // The outcome of the probe's own write can be unknown, but nothing was done for the caller of this method.
       throw new StoreUnavailableError(error.message, { cause: error.cause })
     }
   }
@@ -94,10 +102,15 @@ export class WriteQueue {
     setImmediate(this.#commitNextBatch)
   }
 
-  /** Commits writes, or halves them until only the one that fails is alone. @returns false if the file is locked */
+  /**
+   * Commits a batch. If a write fails, splits the batch in halves until the failing write is alone, so the others
+   * succeed.
+   * @returns false if the database is locked; the unexpired writes then remain in the queue
+   */
   #commit(batch: readonly Entry[]): boolean {
     try {
-      // After a commit has failed, a second failure would leave unknown what became of these plants. So one is tried.
+      // The last commit failed. If this one failed too, the outcome of its writes would be unknown. Probing first means
+      // that these writes fail with "nothing was done" instead.
       if (this.#connection.writeError instanceof StoreUnavailableError) this.#probeWrite()
       const results = this.#connection.transaction(() => batch.map(({ write }) => write()))
       this.#options.onBatch(batch.length)
@@ -109,7 +122,8 @@ export class WriteQueue {
         this.#rejectFirst(firstUnexpired === -1 ? this.#queue.length : firstUnexpired, error)
         return false
       }
-      // If it is unknown whether the group was committed, a second create of a plant would find the first.
+      // Don't retry a batch that may already be committed: its creates would find their own plants, and report
+      // duplicates.
       const isOutcomeKnown = !(error instanceof StoreUnavailableError)
       if (isOutcomeKnown && batch.length > 1) {
         const half = Math.ceil(batch.length / 2)

@@ -7,9 +7,9 @@ import {
   TABLE_EXISTS,
   LIST,
   LIST_LARGE,
-  INSPECT_TABLE,
   type Statement,
 } from '../../../src/stores/postgres/statements.ts'
+import { INSPECT_TABLE } from '../../../src/stores/postgres/table-inspection.ts'
 import type { Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
 import { createServerError } from '../../support/database/errors.ts'
 import { createInspectionResult } from '../../support/database/mock-pool.ts'
@@ -125,7 +125,7 @@ export class Cluster {
 
   /** Returns the error with which a server rejects a statement, if any. */
   getRejection({ query, statement, writes, hadTable }: TrackedQuery, leader: number): Error | undefined {
-    if (query.text === INSPECT_TABLE.text) return undefined
+    if (query.text === INSPECT_TABLE) return undefined
     const isRead = isList(statement) || statement === TABLE_EXISTS
     if (this.isReadOnly && leader === this.leader && !isRead) return createServerError('25006')
     // When two sessions create the table concurrently, the second one fails despite IF NOT EXISTS.
@@ -142,7 +142,7 @@ export class Cluster {
   /** Executes a statement. */
   execute(trackedQuery: TrackedQuery, leader: number): QueryResult {
     const { query, statement } = trackedQuery
-    if (query.text === INSPECT_TABLE.text) return this.#inspect(trackedQuery)
+    if (query.text === INSPECT_TABLE) return this.#inspect(trackedQuery)
     if (statement === TABLE_EXISTS) return { rows: [['public.plant_store_plants']], rowCount: 1 }
     if (isList(statement)) return this.#list(trackedQuery, leader)
     if (statement === CREATE_TABLE) this.hasTable = true
@@ -204,9 +204,9 @@ export class Cluster {
   trackQuery(query: Query, calls: ReadonlySet<Call>, knowsSchema: boolean): TrackedQuery {
     const { text, values } = query
     const statement = STATEMENTS_BY_TEXT.get(text)
-    const isInSchema = text === INSPECT_TABLE.text || text.includes('"public".plant_store_plants')
+    const isInSchema = text === INSPECT_TABLE || text.includes('"public".plant_store_plants')
     this.#world.check(isInSchema, 'every statement names the schema where the table was found:', text)
-    const isAtTable = text !== INSPECT_TABLE.text || !knowsSchema || values[0] === 'public'
+    const isAtTable = text !== INSPECT_TABLE || !knowsSchema || values[0] === 'public'
     this.#world.check(isAtTable, 'an inspection checks the table that was found first')
     const isOne = statement === CREATE_ONE || statement === DELETE_ONE
     const isMany = statement === CREATE_MANY || statement === DELETE_MANY

@@ -17,7 +17,7 @@ export const mutants: MutantsByFile = {
   'src/stores/postgres/cancel.ts': [
     [
       'a cancellation never settles if the server closes its connection before TLS',
-      "else reject(new Error('The server took no cancellation.'))",
+      "else reject(new Error('The server closed the connection before the cancel request was sent.'))",
       '',
     ],
   ],
@@ -57,7 +57,7 @@ export const mutants: MutantsByFile = {
     ],
     [
       'a commit that the standby has not confirmed is acknowledged',
-      'if (unconfirmedConnections.has(connection)) throw new UnconfirmedCommitError()',
+      'if (hasUnconfirmedCommit(connection)) throw new UnconfirmedCommitError()',
       '',
     ],
     [
@@ -87,7 +87,7 @@ export const mutants: MutantsByFile = {
       'const wasRequested = true',
     ],
   ],
-  'src/stores/postgres/connect.ts': [
+  'src/stores/postgres/outage-detector.ts': [
     [
       'closing a store does not end its wait for an unresponsive server',
       'this.#end()\n    this.#lastResponseAt',

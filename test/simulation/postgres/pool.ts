@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ConnectionPool, Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
-import type { TableInspection } from '../../../src/stores/postgres/statements.ts'
+import type { TableInspection } from '../../../src/stores/postgres/table-inspection.ts'
 import { createServerError } from '../../support/database/errors.ts'
 import type { Simulation } from '../simulation.ts'
 import type { Call } from '../reference-model.ts'

@@ -88,7 +88,7 @@ export class Program implements CallTarget {
         isSettled = true
         world.log('ping: not ready', error)
         world.check((error as Error).message !== '', 'a failed ping has a message')
-        const reportsHangingWrite = String(error).includes('A write has had no answer')
+        const reportsHangingWrite = String(error).includes('A write has been waiting for a response')
         world.check(
           mayReportHangingWrite || !reportsHangingWrite,
           'a ping reports a hanging write only if there is one',

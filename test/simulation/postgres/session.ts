@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { Connection, Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
-import { INSPECT_TABLE } from '../../../src/stores/postgres/statements.ts'
+import { INSPECT_TABLE } from '../../../src/stores/postgres/table-inspection.ts'
 import { createServerError } from '../../support/database/errors.ts'
 import type { Pool } from './pool.ts'
 import { SERVER_ERRORS, type StatementFault } from './scenario.ts'
@@ -231,4 +231,4 @@ export class Session extends EventEmitter implements Connection {
 }
 
 /** Whether a query is the inspection of a new connection. */
-export const isInspection = ({ text }: Query): boolean => text === INSPECT_TABLE.text
+export const isInspection = ({ text }: Query): boolean => text === INSPECT_TABLE

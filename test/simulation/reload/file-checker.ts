@@ -113,7 +113,7 @@ export class FileChecker {
       const expectedReason =
         content === 'memory:\n'
           ? /restart to use/
-          : / must |repeats the token|cannot be read|restart to use|takes postgres:|unknown parameter/
+          : / must |repeats the token|cannot be read|restart to use|use the form|must be|must have|unknown parameter/
       this.#check(
         (parsed === undefined ? expectedReason : /not be completely written/).test(reason),
         'the log line has the reason',

@@ -76,11 +76,15 @@ for (const [name, host, servername] of [
 }
 
 for (const [name, take, message] of [
-  ['refuses TLS', (socket: Socket) => socket.write('N'), 'The server refused TLS for a cancellation.'],
-  ['ends the connection', (socket: Socket) => socket.end(), 'The server took no cancellation.'],
+  ['refuses TLS', (socket: Socket) => socket.write('N'), 'The server rejected TLS for the cancel request.'],
+  [
+    'ends the connection',
+    (socket: Socket) => socket.end(),
+    'The server closed the connection before the cancel request was sent.',
+  ],
   ['ends it instead of beginning TLS', (socket: Socket) => socket.end('S'), /^Client network socket disconnected/],
-  ['says nothing', () => undefined, 'No answer within 500 ms.'],
-  ['says nothing more about TLS', (socket: Socket) => socket.write('S'), 'No answer within 500 ms.'],
+  ['says nothing', () => undefined, 'No response within 500 ms.'],
+  ['says nothing more about TLS', (socket: Socket) => socket.write('S'), 'No response within 500 ms.'],
 ] as const) {
   test(`sends no key to a server that ${name}, fails, and leaves no timer`, { timeout: 300_000 }, async (t) => {
     const { port, received } = await startMessageServer(t, take)
@@ -93,7 +97,7 @@ for (const [name, take, message] of [
 
 for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }, { secretKey: 8 }]) {
   test(`fails if a connection tells only ${JSON.stringify(fields)}`, async () => {
-    const message = 'The connection does not tell how its statements are cancelled.'
+    const message = 'Cannot cancel the statement: the connection has no processID or no secretKey.'
     await assert.rejects(cancelStatement(createConnection(fields), 10_000), { message })
   })
 }

@@ -56,7 +56,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
       const response = await program.fetch('/plants')
       assert.deepEqual([response.status, replacedCount()], [500, 1])
       const { reason } = await program.waitForLogEvent('failure')
-      assert.match(String(reason), /The driver could not parse a response of the database\./)
+      assert.match(String(reason), /The driver could not parse a response from the database server\./)
       assert.equal(await (await program.fetch('/plants')).text(), '[]')
     })
   }
@@ -72,7 +72,10 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     await store.migrate()
     tamper(MESSAGES['a row without its fields'])
     const error = await captureError(store.create('ann', { id: 1n, name: 'fern' }))
-    assert.equal(String(error), 'UnreadableResponseError: The driver could not parse a response of the database.')
+    assert.equal(
+      String(error),
+      'UnreadableResponseError: The driver could not parse a response from the database server.',
+    )
     await store.list('ann', { limit: 1, maxBytes: 1 })
   })
 

@@ -64,7 +64,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
     const { store } = await openStore(url, { storeTimeoutMs: 2501 })
     proxy.block()
     const { cause } = await captureUnavailable((async () => store.delete('ann', 1n))())
-    assert.equal(String(cause), 'NoResponseError: No answer within 1001 ms.')
+    assert.equal(String(cause), 'NoResponseError: No response within 1001 ms.')
     await store.close?.()
   })
 
@@ -124,7 +124,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
     const startedAt = performance.now()
     await assert.rejects(async () => store.ping?.(), StoreUnavailableError)
     const { message, cause } = await captureUnavailable((async () => store.list('ann', { limit: 1, maxBytes: 1 }))())
-    assert.equal(message, 'The database could not be used yet.')
+    assert.equal(message, 'The database has not been available since startup.')
     assert.match(String((cause as Error).cause), /ECONNREFUSED/)
     await waitUntil(() => events.length === 3)
     assert.ok(performance.now() - startedAt >= 1490)
@@ -170,7 +170,7 @@ test('makes no table if it is told so, and ends the start if there is none', asy
   const refused = new Program({ PORT: '0', ...environment })
   assert.equal(await refused.exited, 2)
   const said = refused.stderr.lines.join('\n')
-  assert.match(said, /^plant-store: PLANT_STORE_URL .*: it has no table plant_store_plants, [^\n]*$/)
+  assert.match(said, /^plant-store: PLANT_STORE_URL .*: the table plant_store_plants does not exist [^\n]*$/)
   await database.openPool().query(schema)
   const program = await startProgram(t, environment)
   assert.deepEqual(await createPlant(program), CREATED)
@@ -216,7 +216,7 @@ for (const setting of ['server_encoding', 'client_encoding']) {
         $$ SELECT CASE $1 WHEN '${setting}' THEN 'LATIN1' ELSE pg_catalog.current_setting($1, false) END $$`,
     )
     const program = new Program({ PORT: '0', PLANT_STORE_URL: url })
-    const problem = `The ${setting} is LATIN1; plants need UTF8.`
+    const problem = `The ${setting} is LATIN1, but must be UTF8.`
     const line = `plant-store: cannot open the store at PLANT_STORE_URL: ${problem}`
     assert.deepEqual([await program.exited, program.stdout.lines, program.stderr.lines], [2, [], [line]])
   })
@@ -261,7 +261,7 @@ suite('with servers of its own', { skip: skipWithoutDebianServers }, () => {
     writeFileSync(file, urlWith('n/w'))
     program.child.kill('SIGHUP')
     const { reason } = await program.waitForLogEvent('store-url-kept')
-    assert.match(String(reason), /^PLANT_STORE_URL_FILE takes|^takes postgres/)
+    assert.match(String(reason), /^PLANT_STORE_URL_FILE takes|^use the form postgres/)
     writeFileSync(file, urlWith('n%2Fw'))
     program.child.kill('SIGHUP')
     assert.equal((await program.waitForLogEvent('store-url-read'))['changed'], true)

@@ -63,7 +63,9 @@ test('says why its table cannot be made', async () => {
   await pool.query(schema)
 })
 
-/** Makes another table in place of the usual one, which comes back after the test. Settles with a store that meets it. */
+/**
+ * Makes another table in place of the usual one, which comes back after the test. Settles with a store that meets it.
+ */
 async function replaceTable(t: TestContext, sql: string) {
   const replace = (text: string) => pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${text}`)
   t.after(() => replace(schema))
@@ -77,14 +79,14 @@ const INVALIDATE_INDEX = `UPDATE pg_index SET indisvalid = false WHERE indexreli
 suite('does not use a table', () => {
   const key = 'PRIMARY KEY (owner, id)'
   const sound = `id bigint, name text, tag text, ${key}`
-  const noKey = 'it has no unique index on (owner, id) that is not deferrable'
+  const noKey = 'it has no unique index on (owner, id) that is valid, not partial and not deferrable'
   const types =
     'id is integer, not bigint; its column name is character varying(10), not text; its column tag is json, not text'
   const unique = (...names: string[]) =>
-    names.map((name) => `its index plant_store_plants_${name} makes other columns than (owner, id) unique`).join('; ')
+    names.map((name) => `its index plant_store_plants_${name} is unique on columns other than (owner, id)`).join('; ')
   const loose = `CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`
   const index = 'CREATE UNIQUE INDEX plant_store_plants_own ON plant_store_plants'
-  const required = 'its column x must have a value'
+  const required = 'its column x is required and has no default'
   for (const [name, columns, problem, before = '', after = ''] of [
     ['without a key', 'id bigint, name text, tag text', noKey],
     [
@@ -202,7 +204,7 @@ suite('does not use a table', () => {
       )
       for (const call of [() => store.ping(), () => store.create('ann', createPlant(1)), () => store.migrate()]) {
         const { isOutcomeUnknown, cause } = await captureUnavailable(call())
-        const message = `UnsuitableDatabaseError: The table public.plant_store_plants cannot keep plants: ${problem}.`
+        const message = `UnsuitableDatabaseError: The table public.plant_store_plants cannot be used: ${problem}.`
         assert.deepEqual([isOutcomeUnknown, String(cause)], [false, message])
       }
     })
@@ -239,7 +241,7 @@ suite('does not use a table', () => {
     test(name, { skip: skipWithoutPostgres }, async (t) => {
       const store = await replaceTable(t, `${loose}; ${sql}`)
       const { cause } = await captureUnavailable(store.ping())
-      assert.equal((cause as Error).message, `The table public.plant_store_plants cannot keep plants: ${problem}.`)
+      assert.equal((cause as Error).message, `The table public.plant_store_plants cannot be used: ${problem}.`)
     })
   }
 })
@@ -328,7 +330,10 @@ test('keeps the neighbours of what the database refuses, its index cannot take, 
   await blocker
   const outcomes = created.map((each) => ('value' in each ? each.value : (each.reason as { code?: string }).code))
   assert.deepEqual(outcomes, [true, undefined, '22021', true, '23514', true, true])
-  assert.match(String((created[1] as PromiseRejectedResult).reason), /^Error: The owner is too long for the table: /)
+  assert.match(
+    String((created[1] as PromiseRejectedResult).reason),
+    /^Error: The owner is too long for the index of the table; /,
+  )
   const kept = (await listPlants('ann')).map(({ name }) => name)
   assert.deepEqual(kept, ['a', 'd', 'f', 'g', 'plant 100'])
 })

@@ -50,14 +50,14 @@ suite('is written for the driver', () => {
 
 suite('is refused, and nothing of its password is said', () => {
   const form =
-    'takes postgres://user:password@host/database; write @ / ? # and % in a password as %40 %2F %3F %23 and %25'
-  const oneHost = 'takes one host; a proxy such as HAProxy, or a DNS name, stands for several'
+    'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25'
+  const oneHost = 'the URL must have only one host; for several servers, use a proxy such as HAProxy, or a DNS name'
   const known =
-    'known are application_name, channel_binding, client_encoding, connect_timeout, dbname, fallback_application_name, ' +
+    'supported parameters: application_name, channel_binding, client_encoding, connect_timeout, dbname, fallback_application_name, ' +
     'gssencmode, host, keepalives, keepalives_idle, load_balance_hosts, options, password, port, ssl, ' +
     'ssl_max_protocol_version, ssl_min_protocol_version, sslcert, sslcompression, sslcrl, sslkey, sslmode, sslnegotiation, ' +
     'sslpassword, sslrootcert, sslsni, target_session_attrs, user'
-  const ampersand = 'unknown parameter, or a password whose & is not written as %26'
+  const ampersand = 'unknown parameter, or a password that contains & (encode it as %26)'
   const cases: [string, string][] = [
     ['postgres://ann:p@ss#w0rd@host/plants', form],
     ['postgres://ann:1#w0rd@host/plants', form],
@@ -71,24 +71,30 @@ suite('is refused, and nothing of its password is said', () => {
     ['postgres://ann:w0rd@a:5432,b:5432/plants', oneHost],
     ['postgres://ann:w0rd@host/plants?host=a,b', oneHost],
     ['postgres://ann:w0rd@/plants?host=a%2Cb', oneHost],
-    ['postgres://ann:w0rd@host/plants?port=5432,5433', 'port takes a number from 1 to 65535'],
-    ['postgres://ann:w0rd@host/plants?port=65536', 'port takes a number from 1 to 65535'],
+    ['postgres://ann:w0rd@host/plants?port=5432,5433', 'port must be a number from 1 to 65535'],
+    ['postgres://ann:w0rd@host/plants?port=65536', 'port must be a number from 1 to 65535'],
     ['postgres://ann:w0rd@host/plants?sslmod=require', `unknown parameter "sslmod"; ${known}`],
     ['postgres://ann@host/plants?password=1&w0rd', `${ampersand}; ${known}`],
     ['postgres://host/plants?sslpassword=1&w0rd=1', `${ampersand}; ${known}`],
-    ['postgres://ann:w0rd@host/plants?sslmode=prefer', 'sslmode takes disable, require, verify-ca, verify-full'],
-    ['postgres://ann:w0rd@host/plants?sslnegotiation=w0rd', 'sslnegotiation takes postgres, direct'],
-    ['postgres://ann:w0rd@host/plants?target_session_attrs=any', 'target_session_attrs takes read-write, primary'],
-    ['postgres://host/plants?channel_binding=w0rd', 'channel_binding takes disable, prefer, require'],
-    ['postgres://host/plants?connect_timeout=2s', 'connect_timeout takes a number of seconds'],
-    ['postgres://host/plants?keepalives_idle=-1', 'keepalives_idle takes a number of seconds'],
-    ['postgres://host/plants?gssencmode=require', 'gssencmode takes disable, prefer'],
-    ['postgres://host/plants?client_encoding=latin1', 'client_encoding takes auto, utf8, UTF8, UTF-8'],
+    [
+      'postgres://ann:w0rd@host/plants?sslmode=prefer',
+      'sslmode must be one of: disable, require, verify-ca, verify-full',
+    ],
+    ['postgres://ann:w0rd@host/plants?sslnegotiation=w0rd', 'sslnegotiation must be one of: postgres, direct'],
+    [
+      'postgres://ann:w0rd@host/plants?target_session_attrs=any',
+      'target_session_attrs must be one of: read-write, primary',
+    ],
+    ['postgres://host/plants?channel_binding=w0rd', 'channel_binding must be one of: disable, prefer, require'],
+    ['postgres://host/plants?connect_timeout=2s', 'connect_timeout must be a number of seconds'],
+    ['postgres://host/plants?keepalives_idle=-1', 'keepalives_idle must be a number of seconds'],
+    ['postgres://host/plants?gssencmode=require', 'gssencmode must be one of: disable, prefer'],
+    ['postgres://host/plants?client_encoding=latin1', 'client_encoding must be one of: auto, utf8, UTF8, UTF-8'],
     [
       'postgres://host/plants?ssl_min_protocol_version=TLSv1.3&ssl_max_protocol_version=TLSv1.2',
-      'ssl_min_protocol_version is later than ssl_max_protocol_version',
+      'ssl_min_protocol_version is higher than ssl_max_protocol_version',
     ],
-    ['postgres://host/plants?sslrootcert=system&sslmode=require', 'sslrootcert=system takes sslmode=verify-full'],
+    ['postgres://host/plants?sslrootcert=system&sslmode=require', 'sslrootcert=system requires sslmode=verify-full'],
   ]
   for (const [url, message] of cases) test(url, () => assert.throws(() => parsePostgresUrl(url), { message }))
 })

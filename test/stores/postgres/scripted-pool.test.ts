@@ -5,7 +5,8 @@ import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { Pool, type Client } from 'pg'
-import { connectWithRetry, OutageDetector } from '../../../src/stores/postgres/connect.ts'
+import { connectWithRetry } from '../../../src/stores/postgres/connect-with-retry.ts'
+import { OutageDetector } from '../../../src/stores/postgres/outage-detector.ts'
 import {
   postgresStore,
   type ConnectionPool,
@@ -64,7 +65,7 @@ test('sends a statement again without its name and warns, but none that had no n
   assert.deepEqual([asked.length, warnings], [1, []])
   const named = createScriptedStore([refusal, refusal])
   assert.equal(await captureError(deletePlant(named.store)), refusal)
-  const warning = `A pooler does not keep prepared statements (${refusal.message}), so they are not used any more.`
+  const warning = `The connection pooler does not keep prepared statements (${refusal.message}), so the store stops using them.`
   assert.deepEqual([named.asked.length, named.warnings], [2, [warning]])
 })
 
@@ -121,7 +122,10 @@ test('believes for 900 ms what a ping has tried, and that a write which has had 
   now += 899
   await other.ping()
   now++
-  assert.equal((await captureUnavailable(other.ping())).message, 'A write has had no answer for 900 ms.')
+  assert.equal(
+    (await captureUnavailable(other.ping())).message,
+    'A write has been waiting for a response for more than 900 ms.',
+  )
   answer(ONE_ROW_CHANGED)
   await write
 })
@@ -283,7 +287,7 @@ test('waits for a silent server only if it was asked after it last said somethin
   assert.equal(silence.isActive, true)
   await silence.nextProbe()
   const query: TableQuery = { text: () => '', values: [], rowMode: 'array', types: RAW_TEXT_TYPES }
-  const message = 'No time was left for another statement.'
+  const message = 'The call timed out before the statement was sent.'
   await assert.rejects(new QueryRunner(createMockPool(never), 100, () => undefined).send(query, 1000), { message })
 })
 
@@ -320,9 +324,13 @@ suite('refuses at once, and says why', () => {
   const aPool = createMockPool(() => Promise.reject(new Error('asked')))
   const whole = 'must be a whole number from 1 to'
   const rows = [
-    ['postgres://ann:secret@host', {}, 'pool must be a pool of connections, not of type string'],
-    [undefined, {}, 'pool must be a pool of connections, not of type undefined'],
-    [null, {}, 'pool must be a pool of connections, not of type object'],
+    [
+      'postgres://ann:secret@host',
+      {},
+      'pool must be a connection pool with a connect method, not a value of type string',
+    ],
+    [undefined, {}, 'pool must be a connection pool with a connect method, not a value of type undefined'],
+    [null, {}, 'pool must be a connection pool with a connect method, not a value of type object'],
     [aPool, { maxBatch: 0 }, `options.maxBatch ${whole} 9007199254740991, not 0`],
     [aPool, { timeoutMs: 2 ** 31 }, `options.timeoutMs ${whole} 2147483647, not 2147483648`],
   ] as const

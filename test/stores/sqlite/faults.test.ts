@@ -1,5 +1,5 @@
-// A run whose n-th call of the file system fails, or kills the process; then the file is opened again, and compared
-// with what was answered.
+// Each test makes the n-th system call of a writer process fail, or kills the process at that call. Then the test opens
+// the file again, and compares its plants with the results that the writer reported.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -21,8 +21,8 @@ import { listStoredIds } from '../../support/wire/service.ts'
 const CRASHING_WRITER = fileURLToPath(new URL('../../support/database/crashing-writer.ts', import.meta.url))
 
 /**
- * Gives the calls of the file system, as strace writes them, and the lines of the run, in words.
- * @param fault for the n-th of such calls. With a plus, all calls fail from then on
+ * Runs the writer under strace. Returns the trace of its system calls, and its output lines, split into words.
+ * @param fault the error of the n-th of these calls. With a plus, all later calls fail too
  */
 async function runTracedWriter(t: TestContext, calls: string, fault?: string, n?: number) {
   const directory = createTempDirectory(t)
@@ -34,14 +34,14 @@ async function runTracedWriter(t: TestContext, calls: string, fault?: string, n?
   }
   const args = [...strace, process.execPath, ...process.execArgv, CRASHING_WRITER, path]
   const env = { ...process.env, NODE_V8_COVERAGE: undefined }
-  // The run ends by SIGKILL in any case.
+  // The writer always ends with SIGKILL, so `execFile` rejects.
   const { stdout } = await promisify(execFile)('strace', args, { env }).catch(
     (error: unknown) => error as { stdout: string },
   )
   return { path, trace: readFileSync(trace, 'utf8'), lines: stdout.split('\n').map((line) => line.split(' ')) }
 }
 
-/** Checks that what was answered is true of what is kept. */
+/** Checks that the reported results match the plants in the file. */
 async function assertReportedOutcomes(t: TestContext, { lines, path }: Awaited<ReturnType<typeof runTracedWriter>>) {
   assert.ok(!lines.some(([word]) => word === 'fault'), lines.join('\n'))
   const store = sqliteStore(path)
@@ -62,13 +62,13 @@ async function assertReportedOutcomes(t: TestContext, { lines, path }: Awaited<R
   assertLinearizable([...operations.values()], [{ start: lines.length, end: lines.length + 1, plants }])
 }
 
-suite('answers are true after a restart', { skip: skipWithoutSqlite || skipWithoutStrace }, () => {
+suite('reported results match the file after a restart', { skip: skipWithoutSqlite || skipWithoutStrace }, () => {
   for (const [calls, fault, ns, leaves] of [
     ['fsync,fdatasync', 'EIO', [9, 14, 21], 'true'],
     ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
     ['pwrite64', 'EIO', [60, 114], 'true'],
     ['pwrite64', 'EIO+', [60], 'unknown'],
-    // A disk quota, a file system that became read-only, and a limit of the file size.
+    // A disk quota, a file system that became read-only, and a file size limit.
     ['pwrite64', 'EDQUOT+', [60], 'unknown'],
     ['pwrite64', 'EROFS+', [60], 'unknown'],
     ['pwrite64', 'EFBIG+', [60], 'unknown'],
@@ -88,42 +88,38 @@ suite('answers are true after a restart', { skip: skipWithoutSqlite || skipWitho
   }
 })
 
-// SIGKILL leaves what was written to the page cache. That it reaches the disk shows in the system calls.
+// SIGKILL doesn't lose data in the page cache. Only the order of the system calls shows that writes reach the disk.
 test('syncs the file before every acknowledgement', { skip: skipWithoutSqlite || skipWithoutStrace }, async (t) => {
   const { trace, lines: said } = await runTracedWriter(t, 'fsync,fdatasync,write')
   assert.ok(said.some(([word]) => word === 'done'))
   const order = Array.from(trace.matchAll(/sync\(|"call|"answer/g), ([event]) => event.at(1)).join('')
-  // Each group of calls (c) has its syncs (y) before its answers (a).
+  // In each batch, the syncs (y) are between the calls (c) and their results (a).
   assert.match(order, /^y*(?:c+y+a+y*){12}$/)
 })
 
 const CYCLES = 20
 
-test(
-  'loses nothing that it acknowledged when it is killed under load, again and again',
-  { skip: skipWithoutSqlite },
-  async (t) => {
-    const url = `sqlite:${createDatabasePath(t)}`
-    // From nothing to several pages of the file.
-    const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
-    const workload = new Workload(TOKEN, { pauseMs: 0, getTag: tagOf })
-    for (let cycle = 0; cycle <= CYCLES; cycle++) {
-      const program = await Program.start({ PLANT_STORE_URL: url })
-      try {
-        if (cycle === CYCLES) {
-          await workload.stopAndVerify(program)
-        } else {
-          workload.start(program, 16)
-          await workload.waitForProgress(1 + Math.floor(200 * Math.random()))
-          // Off the beat of the answers: at any point of the work on the groups after the last one.
-          await sleep(5 * Math.random())
-        }
-      } finally {
-        program.child.kill('SIGKILL')
-        await program.exited
+test('loses no acknowledged write when it is killed repeatedly under load', { skip: skipWithoutSqlite }, async (t) => {
+  const url = `sqlite:${createDatabasePath(t)}`
+  // Tags from zero bytes to several pages of the file.
+  const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
+  const workload = new Workload(TOKEN, { pauseMs: 0, getTag: tagOf })
+  for (let cycle = 0; cycle <= CYCLES; cycle++) {
+    const program = await Program.start({ PLANT_STORE_URL: url })
+    try {
+      if (cycle === CYCLES) {
+        await workload.stopAndVerify(program)
+      } else {
+        workload.start(program, 16)
+        await workload.waitForProgress(1 + Math.floor(200 * Math.random()))
+        // Kill the process at a random point of its work, not always right after a response.
+        await sleep(5 * Math.random())
       }
+    } finally {
+      program.child.kill('SIGKILL')
+      await program.exited
     }
-    t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknownOutcomes} without an answer`)
-    assert.equal(workload.unavailable, 0)
-  },
-)
+  }
+  t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknownOutcomes} without an answer`)
+  assert.equal(workload.unavailable, 0)
+})

@@ -17,9 +17,9 @@ import {
 } from '../../support/database/sqlite-file.ts'
 
 const MOVED_MESSAGE =
-  'another file, or none, has its name or that of its log (-wal) or shared memory (-shm), so nothing is read or written'
+  'the database file, its WAL (-wal) or shared memory (-shm) was moved, deleted or replaced; the store is unavailable'
 
-/** Opens a store that has a plant, and notes what the operator is told. */
+/** Opens a store that contains a plant, and records its warnings. */
 async function openStoreWithPlant(t: TestContext, path = createDatabasePath(t), source: string | SqliteHandle = path) {
   const warnings: string[] = []
   const store = sqliteStore(source, { onWarning: (message) => warnings.push(message) })
@@ -28,7 +28,7 @@ async function openStoreWithPlant(t: TestContext, path = createDatabasePath(t), 
   return { path, store, warnings }
 }
 
-/** Sees that every operation is refused. */
+/** Checks that every operation fails as unavailable. */
 async function assertUnavailable({ path, store }: Awaited<ReturnType<typeof openStoreWithPlant>>) {
   const message = `SQLite database ${path}: ${MOVED_MESSAGE}`
   const error = { name: 'StoreUnavailableError', message, isOutcomeUnknown: false }
@@ -39,21 +39,21 @@ async function assertUnavailable({ path, store }: Awaited<ReturnType<typeof open
   await assert.rejects(async () => store.ping(), error)
 }
 
-suite('refuses everything', { skip: skipWithoutSqlite }, () => {
+suite('rejects all operations', { skip: skipWithoutSqlite }, () => {
   for (const [name, takeAway] of [
     ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
     ['the file was removed', (path: string) => rmSync(path)],
-    ['the log was removed', (path: string) => rmSync(`${path}-wal`)],
+    ['the WAL was removed', (path: string) => rmSync(`${path}-wal`)],
     ['the shared memory was removed', (path: string) => rmSync(`${path}-shm`)],
     [
-      'another file was moved to its place',
+      'another file has replaced it',
       (path: string) => {
         copyFileSync(`${path}-wal`, `${path}.new`)
         renameSync(`${path}.new`, path)
       },
     ],
   ] as const) {
-    test(`once ${name}, and warns once`, async (t) => {
+    test(`after ${name}, and warns once`, async (t) => {
       const opened = await openStoreWithPlant(t)
       takeAway(opened.path)
       await assertUnavailable(opened)
@@ -61,20 +61,16 @@ suite('refuses everything', { skip: skipWithoutSqlite }, () => {
     })
   }
 
-  test(
-    'of a database that it was handed, and of a file that a URI names, too',
-    { skip: skipWithoutFileUris },
-    async (t) => {
-      for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
-        const path = createDatabasePath(t)
-        const opened = await openStoreWithPlant(t, path, sourceOf(path))
-        renameSync(path, `${path}.old`)
-        await assertUnavailable(opened)
-      }
-    },
-  )
+  test('on a moved file that was opened with a handle or a URI', { skip: skipWithoutFileUris }, async (t) => {
+    for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
+      const path = createDatabasePath(t)
+      const opened = await openStoreWithPlant(t, path, sourceOf(path))
+      renameSync(path, `${path}.old`)
+      await assertUnavailable(opened)
+    }
+  })
 
-  test('once a symbolic link leads to another file', async (t) => {
+  test('after a symbolic link was changed to another file', async (t) => {
     const path = createDatabasePath(t)
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)
@@ -86,7 +82,7 @@ suite('refuses everything', { skip: skipWithoutSqlite }, () => {
 })
 
 test(
-  'leaves a file open that another process has opened with other shared memory',
+  'does not close a file that another process has opened with new shared memory',
   { skip: skipWithoutSqlite },
   async (t) => {
     const opened = await openStoreWithPlant(t)
@@ -95,14 +91,14 @@ test(
     const end = await runInOtherProcess(t, path, "INSERT INTO plants VALUES ('ada', 2, 'Fern', NULL)")
     await end()
     await store.close()
-    // In this process the file has the shared memory that was removed; a copy has none.
+    // Check a copy, because this process still uses the removed shared memory for the file itself.
     for (const part of ['', '-wal']) copyFileSync(path + part, `${path}.copy${part}`)
     assert.deepEqual(await listStoredIds((await openStoreWithPlant(t, `${path}.copy`)).store), [1n, 2n])
     await assertUnavailable(opened)
   },
 )
 
-test('looks at the file for lists ten times a second', { skip: skipWithoutSqlite }, async (t) => {
+test('checks the file for lists at most ten times a second', { skip: skipWithoutSqlite }, async (t) => {
   const { path, store } = await openStoreWithPlant(t)
   let now = 5000
   t.mock.method(performance, 'now', () => now)
@@ -115,7 +111,7 @@ test('looks at the file for lists ten times a second', { skip: skipWithoutSqlite
 })
 
 test(
-  'misses no shared memory of a connection that locks its file for good, and so has none',
+  'accepts a connection in exclusive locking mode, which has no shared memory',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -127,19 +123,23 @@ test(
   },
 )
 
-test('finds a file by its path also if the process goes to another folder', { skip: skipWithoutSqlite }, async (t) => {
-  const path = createDatabasePath(t)
-  const before = process.cwd()
-  t.after(() => process.chdir(before))
-  process.chdir(dirname(path))
-  const { store } = await openStoreWithPlant(t, basename(path))
-  mkdirSync('elsewhere')
-  process.chdir('elsewhere')
-  await store.ping()
-})
+test(
+  'finds a relative path after the process has changed its working directory',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const before = process.cwd()
+    t.after(() => process.chdir(before))
+    process.chdir(dirname(path))
+    const { store } = await openStoreWithPlant(t, basename(path))
+    mkdirSync('elsewhere')
+    process.chdir('elsewhere')
+    await store.ping()
+  },
+)
 
 test(
-  'tells those who measure how large the log is; there is none in memory',
+  'exposes the WAL size as a gauge, which is 0 for an in-memory database',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = await openStoreWithPlant(t)
@@ -151,7 +151,7 @@ test(
 )
 
 test(
-  'warns of a log that has 64 MiB, of each doubling, and of the next large one',
+  'warns when the WAL reaches 64 MiB, at each doubling, and again after it was reset',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -164,7 +164,7 @@ test(
       await store.ping()
     }
     const sizes = warnings.map(
-      (message) => /^SQLite database .*plants\.db: its log \(-wal\) has (\d+) MiB of plants, /.exec(message)?.[1],
+      (message) => /^SQLite database .*plants\.db: the WAL \(-wal\) has (\d+) MiB of plants; /.exec(message)?.[1],
     )
     assert.deepEqual(sizes, ['64', '128', '600', '64'])
   },

@@ -15,7 +15,7 @@ import {
   skipWithoutFileUris,
 } from '../../support/database/sqlite-file.ts'
 
-/** A file as a process leaves it that is killed: a plant is in its log alone. */
+/** Creates a database file whose only plant is still in the WAL, as after a kill. */
 async function createFileWithLog(t: TestContext): Promise<string> {
   const { path, store } = openSqliteStore(t)
   await store.create('ada', { id: 1n, name: 'Monstera' })
@@ -24,14 +24,14 @@ async function createFileWithLog(t: TestContext): Promise<string> {
   return left
 }
 
-test('opens a file with its log', { skip: skipWithoutSqlite }, async (t) => {
+test('recovers plants from the WAL', { skip: skipWithoutSqlite }, async (t) => {
   const { store } = openSqliteStore(t, {}, await createFileWithLog(t))
   assert.deepEqual(await listStoredIds(store), [1n])
 })
 
 const skipWithoutPermissions = Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions'
 
-test('makes no file if Node may not write it, and says so', { skip: skipWithoutPermissions }, (t) => {
+test('reports a missing write permission of Node, and creates no file', { skip: skipWithoutPermissions }, (t) => {
   const path = createDatabasePath(t)
   const code = `import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'; sqliteStore('${path}')`
   const writable = `--allow-fs-write=${process.env['NODE_V8_COVERAGE'] ?? '/dev/null'}`
@@ -41,18 +41,19 @@ test('makes no file if Node may not write it, and says so', { skip: skipWithoutP
   assert.equal(fs.existsSync(path), false)
 })
 
-suite('refuses a log, which SQLite would remove,', { skip: skipWithoutSqlite }, () => {
+suite('rejects a WAL that SQLite would delete', { skip: skipWithoutSqlite }, () => {
   for (const [name, spoil] of [
-    ['whose file is missing', (path: string) => fs.rmSync(path)],
-    ['whose file is empty', (path: string) => fs.writeFileSync(path, '')],
+    ['because its file is missing', (path: string) => fs.rmSync(path)],
+    ['because its file is empty', (path: string) => fs.writeFileSync(path, '')],
   ] as const) {
-    test(`${name}, and leaves both as they are`, async (t) => {
+    test(`${name}, and leaves both files unchanged`, async (t) => {
       const path = await createFileWithLog(t)
       spoil(path)
       const contentOf = (): unknown[] =>
         [path, `${path}-wal`].map((name) => (fs.existsSync(name) ? fs.readFileSync(name) : 'none'))
       const before = contentOf()
-      const reason = 'its log (-wal) may hold plants, but the file is missing or empty; SQLite would remove the log'
+      const reason =
+        'the database file is missing or empty, but its WAL (-wal) can contain plants; opening it would delete the WAL'
       const error = { name: 'Error', message: `SQLite database ${path}: ${reason}` }
       assert.throws(() => sqliteStore(path), error)
       assert.deepEqual(contentOf(), before)
@@ -61,25 +62,25 @@ suite('refuses a log, which SQLite would remove,', { skip: skipWithoutSqlite }, 
     })
   }
 
-  test('also for a URI, and creates no file', { skip: skipWithoutFileUris }, async (t) => {
+  test('for a URI, and creates no file', { skip: skipWithoutFileUris }, async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
-    assert.throws(() => sqliteStore(`file:${path}`), /its log \(-wal\) may hold plants/)
+    assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
     assert.equal(fs.existsSync(path), false)
     assert.equal(fs.existsSync(`${path}-wal`), true)
   })
 
-  test('also through a symbolic link', async (t) => {
+  test('for a symbolic link', async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     const link = createDatabasePath(t)
     fs.symlinkSync(path, link)
-    assert.throws(() => sqliteStore(link), /its log \(-wal\) may hold plants/)
+    assert.throws(() => sqliteStore(link), /its WAL \(-wal\) can contain plants/)
     assert.equal(fs.existsSync(`${path}-wal`), true)
   })
 })
 
-test('opens an empty file with an empty log', { skip: skipWithoutSqlite }, async (t) => {
+test('opens an empty file with an empty WAL', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   for (const part of ['', '-wal']) fs.writeFileSync(path + part, '')
   assert.deepEqual(await listStoredIds(openSqliteStore(t, {}, path).store), [])
@@ -134,33 +135,35 @@ suite('creates a file that only its user can read', { skip: skipWithoutSqlite },
 })
 
 suite('creates no file', { skip: skipWithoutSqlite }, () => {
-  for (const [name, sourceOf, migrate] of [
-    ['with migrate: false', (path: string) => path, false],
-    ['with migrate: false and a URI', (path: string) => `file:${path}`, false],
-    ['with mode=rw', (path: string) => `file:${path}?mode=rw`, true],
+  const disabled = 'the file does not exist and migrations are disabled'
+  const forbidden = 'the file does not exist, and the mode in its URI forbids creating it'
+  for (const [name, sourceOf, migrate, problem] of [
+    ['with migrate: false', (path: string) => path, false, disabled],
+    ['with migrate: false and a URI', (path: string) => `file:${path}`, false, disabled],
+    ['with mode=rw', (path: string) => `file:${path}?mode=rw`, true, forbidden],
   ] as const) {
     test(name, { skip: skipWithoutFileUris }, (t) => {
       const path = createDatabasePath(t)
       const source = sourceOf(path)
-      const message = `SQLite database ${source}: the file does not exist, and may not be created`
+      const message = `SQLite database ${source}: ${problem}`
       assert.throws(() => sqliteStore(source, { migrate }), { name: 'Error', message })
       assert.equal(fs.existsSync(path), false)
     })
   }
 })
 
-test('rejects a URI where Node takes it for the name of a file', { skip: skipWithoutSqlite }, (t) => {
+test('rejects a URI if Node would treat it as a file name', { skip: skipWithoutSqlite }, (t) => {
   const DatabaseSync = t.mock.fn(() => {
     throw new Error('unable to open database file')
   })
   t.mock.method(process, 'getBuiltinModule', () => ({ DatabaseSync }))
   const source = `file:${createDatabasePath(t)}`
-  const message = `SQLite database ${source}: file: URIs need a later version of Node.js; write the path of the file`
+  const message = `SQLite database ${source}: file: URIs need a later version of Node.js; use a file path instead`
   assert.throws(() => sqliteStore(source), { name: 'Error', message })
 })
 
-// SQLite would wait for a FIFO for good.
-suite('rejects what is not a regular file', { skip: skipWithoutSqlite }, () => {
+// SQLite would hang on a FIFO.
+suite('rejects a path that is not a regular file:', { skip: skipWithoutSqlite }, () => {
   for (const part of ['', '-wal', '-shm', '-journal']) {
     for (const [kind, create] of [
       ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],
@@ -180,7 +183,7 @@ suite('rejects what is not a regular file', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-/** Opens a store as a user without privileges, to whom permissions apply. Returns the message of the error. */
+/** Opens a store as an unprivileged user, because permissions don't apply to root. Returns the error message. */
 async function openUnprivileged(path: string, migrate: boolean): Promise<string> {
   const program = `
     import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
@@ -191,7 +194,7 @@ async function openUnprivileged(path: string, migrate: boolean): Promise<string>
   return (await promisify(execFile)(process.execPath, args, { env })).stdout
 }
 
-suite('names the file that it is denied', { skip: skipWithoutSqlite }, () => {
+suite('names the inaccessible file:', { skip: skipWithoutSqlite }, () => {
   for (const [name, deny, part, reason] of [
     ['a database without permissions', (path: string) => fs.chmodSync(path, 0), '', 'unable to open database file'],
     ['a read-only database', (path: string) => fs.chmodSync(path, 0o444), '', 'attempt to write a readonly database'],
@@ -233,7 +236,7 @@ suite('names the file that it is denied', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-suite('warns once of insecure permissions:', { skip: skipWithoutSqlite }, () => {
+suite('warns once about insecure permissions:', { skip: skipWithoutSqlite }, () => {
   for (const [name, mode, access] of [
     ['that other users can read the files', 0o644, 'read'],
     ['that other users can write the files', 0o602, 'write'],
@@ -252,7 +255,7 @@ suite('warns once of insecure permissions:', { skip: skipWithoutSqlite }, () => 
     })
   }
 
-  test('that other users can read the WAL alone', async (t) => {
+  test('that other users can read only the WAL', async (t) => {
     const path = await createFileWithLog(t)
     fs.chmodSync(path, 0o600)
     fs.chmodSync(`${path}-wal`, 0o604)
@@ -271,7 +274,7 @@ suite('warns once of insecure permissions:', { skip: skipWithoutSqlite }, () => 
     ])
   })
 
-  test('nothing about a folder with the sticky bit, or about access for the group', (t) => {
+  test('but not about a folder with the sticky bit, or about group access', (t) => {
     const path = createDatabasePath(t)
     fs.writeFileSync(path, '')
     fs.chmodSync(path, 0o660)
@@ -282,7 +285,7 @@ suite('warns once of insecure permissions:', { skip: skipWithoutSqlite }, () => 
   })
 })
 
-test('takes no log for that of a database in memory', { skip: skipWithoutSqlite }, async (t) => {
+test('ignores a file named -wal for an in-memory database', { skip: skipWithoutSqlite }, async (t) => {
   const path = await createFileWithLog(t)
   const before = process.cwd()
   t.after(() => process.chdir(before))

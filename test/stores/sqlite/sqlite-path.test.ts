@@ -6,7 +6,7 @@ import { parseSqlitePath } from '../../../src/stores/sqlite/sqlite-path.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { createTempDirectory } from '../../support/temp-files.ts'
 
-suite('finds the file that SQLite opens', () => {
+suite('resolves the same file as SQLite for', () => {
   for (const [path, file, canCreate] of [
     ['plants.db', 'plants.db', true],
     ['/var/lib/my plants/ä%20#1.db', '/var/lib/my plants/ä%20#1.db', true],
@@ -32,11 +32,11 @@ const CONTROL = 'contains a control character'
 const END = 'begins or ends with white space, an invisible character or a quote'
 const INVISIBLE = 'contains an invisible character'
 const REPLACED = 'contains U+FFFD, which replaces bytes that are not UTF-8'
-const SCHEME = 'begins with a URL scheme; write only the path, or a URI that begins with "file:"'
+const SCHEME = 'begins with a URL scheme; use a plain path, or a URI that begins with "file:"'
 const PARAMETER = 'contains "?"; only a file: URI can have parameters'
-const HOST = 'names a host; write file:/path or file:///path'
+const HOST = 'contains a host; use file:/path or file:///path'
 
-suite('rejects a path that SQLite would take for the name of a new file', () => {
+suite('rejects a path that SQLite would use as the name of a new file:', () => {
   for (const [path, shown, problem] of [
     ['plants.db\r', String.raw`"plants.db\r"`, CONTROL],
     ['plants.db\r\n', String.raw`"plants.db\r\n"`, CONTROL],
@@ -77,9 +77,9 @@ suite('rejects a path that SQLite would take for the name of a new file', () => 
     ['file:plants%FF.db', '"file:plants%FF.db"', 'has a malformed percent-escape'],
     ['file://plants.db', '"file://plants.db"', HOST],
     ['file://host/plants.db', '"file://host/plants.db"', HOST],
-    ['file:', '"file:"', 'names no file'],
-    ['file://localhost', '"file://localhost"', 'names no file'],
-    ['file:?mode=rwc', '"file:?mode=rwc"', 'names no file'],
+    ['file:', '"file:"', 'contains no file name'],
+    ['file://localhost', '"file://localhost"', 'contains no file name'],
+    ['file:?mode=rwc', '"file:?mode=rwc"', 'contains no file name'],
   ] as const) {
     const attack = problem === REPLACED ? ' (Unicode replacement characters merge paths)' : ''
     test(shown + attack, (t) => {

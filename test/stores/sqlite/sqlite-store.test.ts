@@ -22,7 +22,7 @@ import {
 import { createTempDirectory } from '../../support/temp-files.ts'
 import { listStoredIds } from '../../support/wire/service.ts'
 
-/** Runs SQL on a file and leaves it closed. */
+/** Executes SQL on a database file. */
 function runSql(path: string, sql: string): void {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(path)
@@ -37,8 +37,8 @@ async function listPlants(store: Store, page: Partial<PageRequest> = {}, owner =
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
 
-// Its installation downloads or compiles, so it is no dependency; it is tested if `npm install --no-save` has put it
-// there.
+// better-sqlite3 isn't a dependency, because installing it downloads or compiles a binary. It's tested if it was
+// installed with `npm install --no-save`.
 const tryImport = (name: string): Promise<unknown> => import(name).catch(() => undefined)
 const betterSqlite3 = (await tryImport('better-sqlite3')) as { default: new (path: string) => SqliteHandle } | undefined
 const directory = createTempDirectory({ after })
@@ -55,21 +55,24 @@ for (const [name, skipped, open] of [
     const create = (): Store => sqliteStore(open(join(directory, `${++fileCount}.db`)))
     storeConformance({ test, create })
 
-    test('returns exact pages', () => assertExactPages(create(), 100))
+    test('ends each page exactly at its limits', () => assertExactPages(create(), 100))
   })
 }
 
-test('a path takes a Node.js that has node:sqlite, and says so', async () => {
+test('reports that a path requires node:sqlite', async () => {
   const withoutSqlite = skipWithoutSqlite === false ? ['--no-experimental-sqlite'] : []
   const program = `
     import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
     try { sqliteStore('plants.db') } catch (error) { console.log(error.message) }`
   const args = [...withoutSqlite, ...process.execArgv, '--input-type=module', '--eval', program]
   const { stdout } = await promisify(execFile)(process.execPath, args)
-  assert.equal(stdout, 'SQLite needs Node 22.13 or later, or an open database of better-sqlite3\n')
+  assert.equal(
+    stdout,
+    'SQLite needs Node 22.13 or later; with better-sqlite3, pass an open database instead of a path\n',
+  )
 })
 
-test('refuses options that make no sense', async (t) => {
+test('rejects invalid options', async (t) => {
   const time = 'options.busyTimeoutMs must be a whole number from 0 to 2147483647'
   const rows: [source: unknown, options: object, message: string][] = [
     ['', {}, "source must be a path or an open database, not ''"],
@@ -89,7 +92,7 @@ test('refuses options that make no sense', async (t) => {
   }
 })
 
-test('asks the connection for a write-ahead log that is synced at every commit', { skip: skipWithoutSqlite }, (t) => {
+test('enables WAL mode, and syncs the WAL at every commit', { skip: skipWithoutSqlite }, (t) => {
   const handle = openSqlite(t, createDatabasePath(t))
   sqliteStore(handle)
   const ask = (pragma: string): unknown => Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
@@ -97,16 +100,16 @@ test('asks the connection for a write-ahead log that is synced at every commit',
   assert.deepEqual(values, ['wal', 2, 1, 16 * 2 ** 20, 1000])
 })
 
-test('makes nothing if it is told so', { skip: skipWithoutSqlite }, async (t) => {
+test('with migrate: false', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
-  await t.test('no table', (t) => {
-    const message = `SQLite database ${path}: it holds no plants, and is not to be made a file of plants`
+  await t.test('creates no table', (t) => {
+    const message = `SQLite database ${path}: the database is empty and migrations are disabled`
     writeFileSync(path, '')
     assert.throws(() => sqliteStore(path, { migrate: false }), { name: 'Error', message })
     assert.throws(() => sqliteStore(openSqlite(t, path), { migrate: false }), { name: 'Error', message })
     assert.equal(readFileSync(path, 'utf8'), '')
   })
-  await t.test('but opens what is there', async () => {
+  await t.test('opens an existing database', async () => {
     await sqliteStore(path).close()
     const store = sqliteStore(path, { migrate: false })
     assert.equal(await store.create('ada', createPlant(1n)), true)
@@ -114,22 +117,26 @@ test('makes nothing if it is told so', { skip: skipWithoutSqlite }, async (t) =>
   })
 })
 
-test('while another process has the lock, says so soon, and lists plants', { skip: skipWithoutSqlite }, async (t) => {
-  const { path, store } = openSqliteStore(t, { busyTimeoutMs: 1_000_000 })
-  await store.create('ada', createPlant(1n))
-  const letGo = await lockFromOtherProcess(t, path)
-  const error = { name: 'StoreUnavailableError', message: `SQLite database ${path}: database is locked` }
-  const startedAt = performance.now()
-  await assert.rejects(async () => store.ping(), error)
-  assert.ok(performance.now() - startedAt < 10_000)
-  assert.deepEqual(await listStoredIds(store), [1n])
-  await letGo()
-  await store.ping()
-})
-
-// SQLite reports this lock immediately, whatever its own timeout is.
 test(
-  'waits, as it opens, until another process has read a file without a WAL',
+  'ping fails within seconds and lists work while another process has the write lock',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const { path, store } = openSqliteStore(t, { busyTimeoutMs: 1_000_000 })
+    await store.create('ada', createPlant(1n))
+    const letGo = await lockFromOtherProcess(t, path)
+    const error = { name: 'StoreUnavailableError', message: `SQLite database ${path}: database is locked` }
+    const startedAt = performance.now()
+    await assert.rejects(async () => store.ping(), error)
+    assert.ok(performance.now() - startedAt < 10_000)
+    assert.deepEqual(await listStoredIds(store), [1n])
+    await letGo()
+    await store.ping()
+  },
+)
+
+// SQLite reports this lock immediately, regardless of its busy timeout.
+test(
+  'waits while opening a file without a WAL that another process is reading',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -139,35 +146,39 @@ test(
   },
 )
 
-test('waits, as it opens, until another process lets go of the lock', { skip: skipWithoutSqlite }, async (t) => {
+test('waits while opening a file that another process has locked', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const letGo = await lockFromOtherProcess(t, path, 200)
   const free = letGo()
-  // Nothing else runs until it is open.
+  // Opening blocks this thread.
   await sqliteStore(path, { busyTimeoutMs: 60_000 }).close()
   await free
 })
 
 suite(
-  'refuses what it cannot keep plants in, names it, closes it and leaves it as it was',
+  'rejects an unsuitable database, names it, closes it and leaves it unchanged:',
   { skip: skipWithoutSqlite },
   () => {
-    const other = 'it holds something other than plants; nothing was changed'
+    const other = 'not a plant-store database; it was left unchanged'
     const rows: [string, (path: string) => unknown, string][] = [
-      ['a file that is no database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), 'file is not a database'],
-      ['a database of something else', (path) => runSql(path, 'CREATE TABLE t (x)'), other],
-      ['plants and something else', (path) => runSql(path, `${TABLE}; CREATE TABLE t (x)`), other],
-      ['plants with another key', (path) => runSql(path, TABLE.replace('owner, id', 'id')), other],
-      ['plants with an index', (path) => runSql(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
-      ['an empty database of something else', (path) => runSql(path, 'PRAGMA application_id = 1'), other],
-      ['an empty database that has a version', (path) => runSql(path, 'PRAGMA user_version = 1'), other],
       [
-        'plants of a newer version',
+        'a file that is not a database',
+        (path) => writeFileSync(path, 'Monstera'.repeat(1000)),
+        'file is not a database',
+      ],
+      ['a database of another application', (path) => runSql(path, 'CREATE TABLE t (x)'), other],
+      ['a database with another table', (path) => runSql(path, `${TABLE}; CREATE TABLE t (x)`), other],
+      ['a table with another primary key', (path) => runSql(path, TABLE.replace('owner, id', 'id')), other],
+      ['a table with an additional index', (path) => runSql(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
+      ['an empty database with another application_id', (path) => runSql(path, 'PRAGMA application_id = 1'), other],
+      ['an empty database with a user_version', (path) => runSql(path, 'PRAGMA user_version = 1'), other],
+      [
+        'a newer schema version',
         (path) =>
           sqliteStore(path)
             .close()
             .then(() => runSql(path, 'PRAGMA user_version = 2')),
-        'its schema has version 2, and this plant-store knows version 1',
+        'schema version 2 is not supported; this version of plant-store uses 1',
       ],
     ]
     for (const [name, make, reason] of rows) {
@@ -177,7 +188,7 @@ suite(
         const before = readFileSync(path)
         const error = { message: `SQLite database ${path}: ${reason}` }
         assert.throws(() => sqliteStore(path), error)
-        // The last connection that is closed removes the log.
+        // SQLite deletes the WAL when the last connection is closed.
         assert.equal(existsSync(`${path}-wal`), false)
         assert.throws(() => sqliteStore(openSqlite(t, path)), error)
         assert.deepEqual(readFileSync(path), before)
@@ -186,7 +197,7 @@ suite(
   },
 )
 
-test('refuses a handle that is read-only, and names the file', { skip: skipWithoutSqlite }, (t) => {
+test('rejects a read-only handle, and names the file', { skip: skipWithoutSqlite }, (t) => {
   const path = createDatabasePath(t)
   sqliteStore(openSqlite(t, path))
   const before = readFileSync(path)
@@ -196,35 +207,31 @@ test('refuses a handle that is read-only, and names the file', { skip: skipWitho
   assert.deepEqual(readFileSync(path), before)
 })
 
-test(
-  'has SQLite encode no plant after the one with which a page comes to maxBytes',
-  { skip: skipWithoutSqlite },
-  async (t) => {
-    const path = createDatabasePath(t)
-    const database = openSqlite(t, path)
-    const prepare = database.prepare.bind(database)
-    let characters = 0
-    function* count(rows: Iterable<unknown>): Generator {
-      for (const row of rows) {
-        characters += Object.values(row as object).join('').length
-        yield row
-      }
+test('reads no plant after the one with which a page reaches maxBytes', { skip: skipWithoutSqlite }, async (t) => {
+  const path = createDatabasePath(t)
+  const database = openSqlite(t, path)
+  const prepare = database.prepare.bind(database)
+  let characters = 0
+  function* count(rows: Iterable<unknown>): Generator {
+    for (const row of rows) {
+      characters += Object.values(row as object).join('').length
+      yield row
     }
-    database.prepare = (sql) => {
-      const statement = prepare(sql)
-      const iterate = statement.iterate.bind(statement)
-      return Object.assign(statement, { iterate: (...values: SqliteValue[]) => count(iterate(...values)) })
-    }
-    const store = sqliteStore(database)
-    const plants = ['x', 'y', 'z'].map((letter, i) => createPlant(BigInt(i + 1), letter.repeat(50_000)))
-    for (const each of plants) await store.create('ada', each)
-    assert.deepEqual(await listPlants(store, { maxBytes: 50_001 }), plants.slice(0, 2))
-    assert.ok(characters > 100_000 && characters < 101_000, `${characters}`)
-  },
-)
+  }
+  database.prepare = (sql) => {
+    const statement = prepare(sql)
+    const iterate = statement.iterate.bind(statement)
+    return Object.assign(statement, { iterate: (...values: SqliteValue[]) => count(iterate(...values)) })
+  }
+  const store = sqliteStore(database)
+  const plants = ['x', 'y', 'z'].map((letter, i) => createPlant(BigInt(i + 1), letter.repeat(50_000)))
+  for (const each of plants) await store.create('ada', each)
+  assert.deepEqual(await listPlants(store, { maxBytes: 50_001 }), plants.slice(0, 2))
+  assert.ok(characters > 100_000 && characters < 101_000, `${characters}`)
+})
 
 test(
-  'leaves no read open when a page comes to maxBytes, so that the log can be emptied',
+  'ends the read transaction when a page reaches maxBytes, so that the WAL can be reset',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = openSqliteStore(t)
@@ -248,10 +255,10 @@ function asBetterSqlite3(statement: SqliteStatement) {
   }
 }
 for (const [name, has] of [
-  ['whose rows are objects, as those of Node 22.13', () => NODE_22_13],
+  ['whose rows are objects, as in Node 22.13', () => NODE_22_13],
   ['whose statements have the methods of better-sqlite3', asBetterSqlite3],
 ] as const) {
-  test(`takes a database ${name}`, { skip: skipWithoutSqlite }, async (t) => {
+  test(`accepts a database ${name}`, { skip: skipWithoutSqlite }, async (t) => {
     const handle = openSqlite(t, createDatabasePath(t))
     function prepare(sql: string) {
       const statement = handle.prepare(sql)
@@ -264,7 +271,7 @@ for (const [name, has] of [
   })
 }
 
-suite('takes a handle whose options change what it returns', { skip: skipWithoutSqlite }, () => {
+suite('accepts a handle with the options', { skip: skipWithoutSqlite }, () => {
   for (const options of [
     { readBigInts: true },
     { returnArrays: true },
@@ -284,22 +291,18 @@ suite('takes a handle whose options change what it returns', { skip: skipWithout
   }
 })
 
-test(
-  'keeps plants in the file if the handle has a temporary table of the same name',
-  { skip: skipWithoutSqlite },
-  async (t) => {
-    const handle = openSqlite(t, createDatabasePath(t))
-    handle.exec('CREATE TEMP TABLE plants (owner, id, name, tag)')
-    const store = sqliteStore(handle)
-    assert.equal(await store.create('ada', createPlant(1n)), true)
-    assert.equal(await store.create('ada', createPlant(1n)), false)
-    assert.deepEqual(await listPlants(store), [createPlant(1n)])
-    assert.equal(handle.prepare('SELECT * FROM main.plants').all().length, 1)
-    assert.equal(await store.delete('ada', 1n), true)
-  },
-)
+test('ignores a temporary table with the same name', { skip: skipWithoutSqlite }, async (t) => {
+  const handle = openSqlite(t, createDatabasePath(t))
+  handle.exec('CREATE TEMP TABLE plants (owner, id, name, tag)')
+  const store = sqliteStore(handle)
+  assert.equal(await store.create('ada', createPlant(1n)), true)
+  assert.equal(await store.create('ada', createPlant(1n)), false)
+  assert.deepEqual(await listPlants(store), [createPlant(1n)])
+  assert.equal(handle.prepare('SELECT * FROM main.plants').all().length, 1)
+  assert.equal(await store.delete('ada', 1n), true)
+})
 
-/** A handle whose statements are changed. */
+/** Wraps a handle, and overrides members of its statements. */
 function wrapStatements(handle: SqliteHandle, change: (statement: SqliteStatement) => object): SqliteHandle {
   const prepare = (sql: string) => {
     const statement = handle.prepare(sql)
@@ -314,7 +317,7 @@ test('rejects a closed handle', { skip: skipWithoutSqlite }, () => {
   assert.throws(() => sqliteStore(handle), { message: 'SQLite database handle: database is not open' })
 })
 
-test('rejects a handle with an open transaction, and leaves that open', { skip: skipWithoutSqlite }, (t) => {
+test('rejects a handle with an open transaction, and leaves the transaction open', { skip: skipWithoutSqlite }, (t) => {
   const handle = openSqlite(t, createDatabasePath(t))
   handle.exec('BEGIN; CREATE TABLE t (x)')
   assert.throws(() => sqliteStore(handle), /plants\.db: cannot start a transaction within a transaction$/)
@@ -326,7 +329,7 @@ suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
     [
       'of a temporary database',
       (t: TestContext) => openSqlite(t, ''),
-      /^SQLite database :memory:: it cannot have a write-ahead log \(WAL\)$/,
+      /^SQLite database :memory:: WAL mode is required, but SQLite cannot enable it for this database$/,
     ],
     [
       'of an asynchronous driver',
@@ -350,12 +353,15 @@ suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-test('rejects a path whose parameters switch off locks', { skip: skipWithoutFileUris }, (t) => {
-  const message = /plants\.db\?nolock=1: it cannot have a write-ahead log \(WAL\)$/
+test('rejects a URI that disables locks', { skip: skipWithoutFileUris }, (t) => {
+  const message = /plants\.db\?nolock=1: WAL mode is required, but SQLite cannot enable it for this database$/
   assert.throws(() => sqliteStore(`file:${createDatabasePath(t)}?nolock=1`), { name: 'Error', message })
 })
 
-/** A store whose table has plants of two owners, those of ada with malformed text, which shows only when it is read. */
+/**
+ * Opens a store with plants of two owners. Reading ada's plants fails, because their text is malformed; reading bob's
+ * plants works.
+ */
 async function openMalformedStore(t: TestContext, change: (statement: SqliteStatement) => object = () => ({})) {
   const handle = openSqlite(t, createDatabasePath(t))
   const store = sqliteStore(wrapStatements(handle, change))
@@ -368,7 +374,7 @@ async function openMalformedStore(t: TestContext, change: (statement: SqliteStat
   return store
 }
 
-test('lists plants after a list that has failed', { skip: skipWithoutSqlite }, async (t) => {
+test('lists plants after a failed list', { skip: skipWithoutSqlite }, async (t) => {
   const store = await openMalformedStore(t)
   for (let i = 0; i < 2; i++) {
     await assert.rejects(async () => listPlants(store), /malformed JSON$/)
@@ -377,7 +383,7 @@ test('lists plants after a list that has failed', { skip: skipWithoutSqlite }, a
 })
 
 test(
-  'reports the error of a list also if iterators of the driver end at an error, as on Deno',
+  'reports the error of a list if iterators of the driver end instead of throwing, as on Deno',
   { skip: skipWithoutSqlite },
   async (t) => {
     const store = await openMalformedStore(t, (statement) => {
@@ -387,7 +393,7 @@ test(
           try {
             yield* iterate(...values)
           } catch {
-            // Deno ends the iteration.
+            // Deno ends the iteration here.
           }
         },
       }
@@ -405,9 +411,9 @@ const TABLE = `CREATE TABLE plants (
   PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID`
 
-suite('opens what .dump has restored, which has no application_id,', { skip: skipWithoutSqlite }, () => {
+suite('opens a database that was restored from .dump, without an application_id,', { skip: skipWithoutSqlite }, () => {
   for (const [name, sql, migrate] of [
-    ['as it is', '', true],
+    ['without changes', '', true],
     ['with migrate: false', '', false],
     ['with statistics of ANALYZE', '; ANALYZE', true],
   ] as const) {
@@ -429,7 +435,7 @@ suite('opens what .dump has restored, which has no application_id,', { skip: ski
 })
 
 test(
-  'finishes what is under way, and closes its file, but no database that it was handed',
+  'close() waits for pending writes and closes its own file, but not a handle of the application',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -447,7 +453,7 @@ test(
   },
 )
 
-test('takes a database in memory, and says so when it fails', { skip: skipWithoutSqlite }, async (t) => {
+test('accepts an in-memory database, and names it in errors', { skip: skipWithoutSqlite }, async (t) => {
   const handle = openSqlite(t, ':memory:')
   const store = sqliteStore(handle)
   assert.equal(await store.create('ada', createPlant(1n)), true)

@@ -13,7 +13,7 @@ import {
 
 const createPlant = (id: bigint) => ({ id, name: 'Monstera' })
 
-/** A store, and how many writes each transaction had that was committed. */
+/** Opens an in-memory store, and records the number of writes in each committed transaction. */
 function openInMemory(t: TestContext, maxBatch?: number) {
   const { store } = openSqliteStore(t, { maxBatch }, ':memory:')
   const sizes: number[] = []
@@ -21,14 +21,14 @@ function openInMemory(t: TestContext, maxBatch?: number) {
   return { store, sizes }
 }
 
-test('goes on with the next group in the next turn, and tells of each', { skip: skipWithoutSqlite }, async (t) => {
+test('commits one batch per event-loop tick, and reports the size of each', { skip: skipWithoutSqlite }, async (t) => {
   const { store, sizes } = openInMemory(t, 2)
   for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', createPlant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
 })
 
-test('commits a megabyte of large plants at a time', { skip: skipWithoutSqlite }, async (t) => {
+test('ends a batch of large plants at about a megabyte', { skip: skipWithoutSqlite }, async (t) => {
   const { store, sizes } = openInMemory(t)
   const large = { name: 'x'.repeat(300_000), tag: 'y'.repeat(100_000) }
   const ids = [1n, 2n, 3n, 4n, 5n, 6n, 7n]
@@ -40,7 +40,7 @@ test('commits a megabyte of large plants at a time', { skip: skipWithoutSqlite }
 const LARGE_PLANT = { id: 2n, name: 'x'.repeat(100_000) }
 const DISK_FULL_ERROR = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }
 
-test('a ping writes nothing as long as no write has failed', { skip: skipWithoutSqlite }, async (t) => {
+test('ping writes nothing while no write has failed', { skip: skipWithoutSqlite }, async (t) => {
   const { path, store } = openSqliteStore(t)
   const { size } = statSync(`${path}-wal`)
   for (let i = 0; i < 3; i++) await store.ping()
@@ -48,7 +48,7 @@ test('a ping writes nothing as long as no write has failed', { skip: skipWithout
 })
 
 test(
-  'a table may have one column more, and a ping fails once it has one less',
+  'accepts a table with an additional column; ping fails when a column is missing',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = openSqliteStore(t)
@@ -62,7 +62,7 @@ test(
 )
 
 test(
-  'a ping fails once a write has failed, and tries to write once a second until it can',
+  'ping fails after a failed write, and probes a write once a second until one succeeds',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -75,7 +75,7 @@ test(
     await assert.rejects(async () => store.create('ada', LARGE_PLANT), DISK_FULL_ERROR)
     await assert.rejects(async () => store.ping(), DISK_FULL_ERROR)
 
-    // That needs no room, and so says nothing of it.
+    // A delete needs no disk space, so its success proves nothing.
     assert.equal(await store.delete('ada', 1n), true)
     handle.exec('PRAGMA max_page_count = 1000')
     now += 999
@@ -90,22 +90,26 @@ test(
   },
 )
 
-test('a write commits those before it whose retry a fake timer has dropped', { skip: skipWithoutSqlite }, async (t) => {
-  const { path, store } = openSqliteStore(t)
-  const handle = openSqlite(t, path)
-  let now = 5000
-  t.mock.method(performance, 'now', () => now)
-  handle.exec('BEGIN IMMEDIATE')
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const first = store.create('ada', createPlant(1n))
-  await new Promise(setImmediate)
-  t.mock.timers.reset()
-  handle.exec('ROLLBACK')
-  now += 6
-  assert.deepEqual(await Promise.all([first, store.create('ada', createPlant(2n))]), [true, true])
-})
+test(
+  'commits queued writes with the next write if a fake timer has dropped their retry',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const { path, store } = openSqliteStore(t)
+    const handle = openSqlite(t, path)
+    let now = 5000
+    t.mock.method(performance, 'now', () => now)
+    handle.exec('BEGIN IMMEDIATE')
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const first = store.create('ada', createPlant(1n))
+    await new Promise(setImmediate)
+    t.mock.timers.reset()
+    handle.exec('ROLLBACK')
+    now += 6
+    assert.deepEqual(await Promise.all([first, store.create('ada', createPlant(2n))]), [true, true])
+  },
+)
 
-test('a store is closed after its last write while the timers are fake', { skip: skipWithoutSqlite }, async (t) => {
+test('closes after its last write while timers are faked', { skip: skipWithoutSqlite }, async (t) => {
   const { store } = openSqliteStore(t)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const written = store.create('ada', createPlant(1n))

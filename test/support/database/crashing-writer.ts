@@ -1,5 +1,5 @@
-// Creates and deletes plants in the file of an SQLite store, and writes a line for each call that is made or answered.
-// Then it ends as if it were killed, so that a log is left. See test/stores/sqlite/faults.test.ts.
+// Creates and deletes plants with an SQLite store, and prints a line for each call and each result. Then it kills
+// itself, so that a WAL remains. See test/stores/sqlite/faults.test.ts.
 import { writeSync } from 'node:fs'
 import process from 'node:process'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
@@ -17,7 +17,7 @@ const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
 try {
   const handle = new DatabaseSync(process.argv[2]!)
   const store = sqliteStore(handle)
-  // So that the log is emptied, and pages are written before their commit, as with thousands of plants.
+  // Small limits cause checkpoints, and spill pages before the commit, which would otherwise take thousands of plants.
   handle.exec('PRAGMA wal_autocheckpoint = 20; PRAGMA cache_size = 10')
 
   const call = async (kind: 'create' | 'delete', id: bigint, isLarge = false): Promise<void> => {

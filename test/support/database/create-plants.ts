@@ -1,7 +1,7 @@
 import { Client } from '../../../bench/load.ts'
 import type { NewPlant } from '../../../src/index.ts'
 
-/** Creates plants in a program, as fast as it can, for the owner of a token. */
+/** Creates plants in a running program as fast as possible, for the owner of a token. */
 export async function createPlants(
   port: number,
   token: string,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { NewPlant, Store } from '../../../src/index.ts'
 
-/** Names around the sizes at which a page ends, or at which Postgres uses another statement. */
+/** Texts with lengths around the limit at which the Postgres store uses another statement. */
 const names = fc.oneof(
   fc.string({ unit: fc.constantFrom('x', '楓', '\n', '"', '\u0001'), maxLength: 40 }),
   fc.constantFrom(1023, 1024, 5000).map((length) => 'x'.repeat(length)),
@@ -10,7 +10,7 @@ const names = fc.oneof(
 const plants = fc.array(fc.record({ name: names, tag: fc.option(names, { nil: undefined }) }), { maxLength: 12 })
 const requests = fc.record({ limit: fc.integer({ min: 1, max: 13 }), maxBytes: fc.integer({ min: 1, max: 12_000 }) })
 
-/** Checks that each page of a store ends exactly where its limits say, and that `hasMore` is exact. */
+/** Checks that each page of a store ends exactly at its limits, and that `hasMore` is exact. */
 export async function assertExactPages(store: Store, numRuns: number): Promise<void> {
   let ownerCount = 0
   const property = fc.asyncProperty(plants, requests, async (texts, request) => {

@@ -1,7 +1,7 @@
-import type { TableInspection } from '../../../src/stores/postgres/statements.ts'
+import type { TableInspection } from '../../../src/stores/postgres/table-inspection.ts'
 import type { ConnectionPool, Query, QueryResult } from '../../../src/stores/postgres/postgres-store.ts'
 
-/** What a look at a connection returns whose server and table the store can use. */
+/** The inspection result of a server and a table that the store can use. */
 export const VALID_INSPECTION: TableInspection = {
   isReadOnly: false,
   serverEncoding: 'UTF8',
@@ -18,12 +18,12 @@ export const VALID_INSPECTION: TableInspection = {
   collation: null,
 }
 
-/** The answer to a look. */
+/** Creates the query result of an inspection. */
 export function createInspectionResult(overrides: Partial<TableInspection> = {}): QueryResult {
   return { rows: [[JSON.stringify({ ...VALID_INSPECTION, ...overrides })]], rowCount: 1 }
 }
 
-/** A pool whose connections are fit for use, and answer what a function does. */
+/** Creates a pool with usable connections. @param respond returns the results of all queries except the inspection */
 export function createMockPool(respond: (query: Query) => Promise<QueryResult>): ConnectionPool {
   const query = async (request: Query): Promise<QueryResult> => {
     if (request.text.includes('server_encoding')) return createInspectionResult()

@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/index.ts'
 
-/** A store that does what another does, but for the methods that are given. */
+/** Wraps a store, and replaces some of its methods. */
 export function overrideStore(store: Store, overrides: Partial<Store>): Store {
   return new Proxy(store, {
     get(_, name) {

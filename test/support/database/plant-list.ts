@@ -3,7 +3,10 @@ import type { MaybePromise } from '../../../src/maybe-promise.ts'
 import { ListLimiter } from '../../../src/plants/list-limiter.ts'
 import type { ListQuery, ListRequest } from '../../../src/plants/list-plants.ts'
 
-/** A list of ada's plants, by default all of them, for which nobody waits, and whose client stays. */
+/**
+ * Creates a request for a list of ada's plants. No other lists are waiting, and the client never disconnects.
+ * @param query overrides; by default, all plants are requested
+ */
 export function createPlantList(
   readPage: (request: PageRequest) => MaybePromise<Page>,
   query?: Partial<ListQuery>,
@@ -22,7 +25,7 @@ export function createPlantList(
   }
 }
 
-/** A page of plants after a cursor; there is always a next one. */
+/** Creates a full page of plants after a cursor. `hasMore` is always true. */
 export function createPageAfter(after = 0n, { name = 'Fern', limit = MAX_PAGE } = {}): Page {
   const plants = Array.from({ length: limit }, (_, i) => ({ id: after + BigInt(i) + 1n, name }))
   return { plants, hasMore: true }

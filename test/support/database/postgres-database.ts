@@ -7,31 +7,38 @@ import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
 
 const serverUrl = process.env['TEST_POSTGRES_URL']
 
-/** Why a test is skipped that takes several sessions or the end of one: what stands in for a server has just one. */
+/** Why to skip a test that needs several sessions, or closes one; false to run it. PGlite has only one session. */
 export const skipWithoutPostgres: string | false =
   serverUrl === undefined && 'set TEST_POSTGRES_URL to a PostgreSQL server'
 
 if (skipWithoutPostgres !== false && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(skipWithoutPostgres)
 
-/** How to connect to a database. */
+/** The connection parameters of a database. */
 type Config = Readonly<Record<'host' | 'user' | 'password' | 'database', string>> & { readonly port: number }
 
 interface TestDatabase {
   readonly config: Config
   readonly url: string
-  /** A pool of connections, ended with the database at the latest. In this process, the only one at a time. */
+  /**
+   * Opens a connection pool, which is ended with the database at the latest. PGlite supports only one pool at a time.
+   */
   openPool(config?: PoolConfig): Pool
 }
 
-/** What opens a database: how to connect to it, what its pools need beside that, and what drops it. */
+/**
+ * A database that is being opened: its connection parameters, more options for its pools, and a function to drop it.
+ */
 type OpeningDatabase = Promise<[config: Config, poolConfig: PoolConfig, drop: () => Promise<unknown>]>
 
-/** Opens a database, on the server that TEST_POSTGRES_URL names, else in this process. It goes with the test. */
+/**
+ * Creates a database on the server of TEST_POSTGRES_URL, or with PGlite in this process if that isn't set. It's dropped
+ * when the test ends.
+ */
 export async function openDatabase(t: CleanupScope): Promise<TestDatabase> {
   const [config, poolConfig, drop] = await (serverUrl === undefined ? startPglite() : createDatabase())
   const pools: Pool[] = []
   t.after(async () => {
-    // A pool may have ended before its sessions have, which are then ended with the database.
+    // Sessions of an ended pool can still be open. Dropping the database closes them, which emits errors.
     for (const pool of pools) pool.on('error', () => undefined)
     await Promise.all(pools.filter((pool) => !pool.ending).map((pool) => pool.end()))
     await drop()
@@ -48,7 +55,9 @@ function formatUrl({ host, port, user, password, database }: Config) {
   return `postgres://${user}:${encodeURIComponent(password)}@${host}:${port}/${database}`
 }
 
-/** Opens a database that ends with the test, and a way to it that can be closed, cut and blocked; the URL takes it. */
+/**
+ * Creates a database with a TCP proxy in front of it, which can be closed or blocked. The URL leads through the proxy.
+ */
 export async function openProxiedDatabase(
   t: CleanupScope,
 ): Promise<{ database: TestDatabase; proxy: TcpProxy; url: string }> {
@@ -58,7 +67,7 @@ export async function openProxiedDatabase(
   return { database, proxy, url: formatUrl({ ...database.config, host: '127.0.0.1', port: proxy.port }) }
 }
 
-/** Has the server that TEST_POSTGRES_URL names do what takes no database. */
+/** Executes SQL on the server of TEST_POSTGRES_URL, outside the test databases. Returns the client, which is closed. */
 export async function runAdminSql(sql: string): Promise<Client> {
   const client = new Client({ connectionString: serverUrl })
   await client.connect()
@@ -81,7 +90,7 @@ async function startPglite(): OpeningDatabase {
   const port = Number(server.getServerConn().split(':').at(-1))
   return [
     { host: '127.0.0.1', port, user: 'postgres', password: '', database: 'postgres' },
-    // All its connections share a session, so that a new one finds the statements of the last one prepared.
+    // All connections share a session, so a new connection must remove the prepared statements of the previous one.
     { max: 1, verify: (client, done) => client.query('DEALLOCATE ALL', done) },
     () => server.stop().finally(() => db.close()),
   ]

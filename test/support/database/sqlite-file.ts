@@ -6,19 +6,19 @@ import type { TestContext } from 'node:test'
 import { sqliteStore, type SqliteHandle, type SqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { createTempDirectory } from '../temp-files.ts'
 
-/** Why a test that takes `node:sqlite` is skipped here; false if it is not. */
+/** Why to skip a test that needs `node:sqlite`; false to run it. */
 export const skipWithoutSqlite = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
 
-/** Why a test of `file:` URIs is skipped here; false if it isn't. Node 22.13 takes them for the names of files. */
+/** Why to skip a test of `file:` URIs; false to run it. Node 22.13 treats them as file names. */
 export const skipWithoutFileUris =
-  skipWithoutSqlite || (process.version.startsWith('v22.13.') && 'this Node.js has no URIs of SQLite')
+  skipWithoutSqlite || (process.version.startsWith('v22.13.') && 'this Node.js does not support file: URIs')
 
-/** A path in a directory of its own, which goes away with the test. */
+/** Returns a path in a new directory, which is removed when the test ends. */
 export function createDatabasePath(t: TestContext): string {
   return join(createTempDirectory(t), 'plants.db')
 }
 
-/** A `node:sqlite` database, closed with the test. */
+/** Opens a `node:sqlite` database, and closes it when the test ends. */
 export function openSqlite(t: TestContext, path: string, options = {}): SqliteHandle {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(path, options)
@@ -26,7 +26,7 @@ export function openSqlite(t: TestContext, path: string, options = {}): SqliteHa
   return handle
 }
 
-/** Opens a store in a file, by default a new one; it is closed with the test. */
+/** Opens a store in a file, by default a new one, and closes the store when the test ends. */
 export function openSqliteStore(
   t: TestContext,
   options = {},
@@ -37,7 +37,10 @@ export function openSqliteStore(
   return { path, store }
 }
 
-/** Another process that has run SQL on a file, and has the file open until it is told to close it, so long after that. */
+/**
+ * Starts another process that executes SQL on a file and keeps the file open.
+ * @returns a function that makes the process close the file after `closeDelayMs`, and waits until it has exited
+ */
 export async function runInOtherProcess(
   t: TestContext,
   path: string,
@@ -59,7 +62,10 @@ export async function runInOtherProcess(
   }
 }
 
-/** Has another process take the write lock of a file, until so long after it is told to let go. */
+/**
+ * Starts another process that takes the write lock of a file.
+ * @returns a function that releases the lock after a delay
+ */
 export function lockFromOtherProcess(t: TestContext, path: string, releaseDelayMs = 0): Promise<() => Promise<void>> {
   return runInOtherProcess(t, path, 'BEGIN IMMEDIATE', releaseDelayMs)
 }

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 
-/** A create or delete, and what came of it. Times only say what was before what. */
+/** A create or delete and its result. `start` and `end` are logical times. */
 export interface Operation {
   readonly kind: 'create' | 'delete'
   readonly id: number
-  /** What the plant was to be called; no two operations use the same name. */
+  /** The name of the plant; unique among all operations. */
   readonly name: string
   readonly start: number
   readonly end: number
-  /** Undefined if nobody knows: then it took effect at some time after its start, or never. */
+  /** Undefined if the outcome is unknown: the operation took effect at some time after its start, or never. */
   readonly succeeded: boolean | undefined
 }
 
-/** A list of all plants. */
+/** The result of listing all plants. */
 export interface Listing {
   readonly start: number
   readonly end: number
@@ -20,14 +20,14 @@ export interface Listing {
 }
 
 /**
- * Checks that what clients were answered is what one service that does one thing at a time could have answered:
- * that each operation and each list can be given a moment between its start and its end at which it took effect.
- * @throws AssertionError if it cannot
+ * Checks that a history is linearizable: each operation and each list can have taken effect at one point in time
+ * between its start and its end, as if one service had executed them one after another.
+ * @throws AssertionError if it isn't
  */
 export function assertLinearizable(operations: readonly Operation[], listings: readonly Listing[]): void {
   const listed = listings.map(({ start, end, plants }) => {
     const names = new Map(plants.map(({ id, name }) => [id, name]))
-    assert.equal(names.size, plants.length, 'a list holds a plant twice')
+    assert.equal(names.size, plants.length, 'a list contains a plant twice')
     return { start, end, names }
   })
   const byId = new Map<number, Operation[]>()
@@ -37,19 +37,22 @@ export function assertLinearizable(operations: readonly Operation[], listings: r
   for (const [id, plantOperations] of byId) {
     const listSteps = listed.map(({ start, end, names }): Step => ({ start, end, nameBefore: names.get(id) ?? null }))
     const steps = [...plantOperations.map(toStep), ...listSteps]
-    assert.ok(isLinearizable(steps.sort((a, b) => a.start - b.start)), `the answers about ${id} fit no order`)
+    assert.ok(
+      isLinearizable(steps.sort((a, b) => a.start - b.start)),
+      `no order of the operations explains the results for plant ${id}`,
+    )
   }
 }
 
-/** What an answer says of one plant. */
+/** An operation or list as a transition of one plant. */
 interface Step {
   readonly start: number
   readonly end: number
-  /** The name that the plant has before, null if there is no plant, undefined if any name will do. */
+  /** The required name of the plant before the step: null for no plant, undefined for a plant with any name. */
   readonly nameBefore: string | null | undefined
-  /** The name that the plant has afterwards, or null; absent if nothing changes. */
+  /** The name after the step, or null for no plant; absent if nothing changes. */
   readonly nameAfter?: string | null
-  /** Whether it may never have happened. */
+  /** Whether the step may never have taken effect. */
   readonly isOptional?: true
 }
 
@@ -69,8 +72,8 @@ function isApplicable({ nameBefore: finds }: Step, plant: string | null) {
 }
 
 /**
- * Searches for an order as Wing and Gong do (Testing and Verifying Concurrent Objects, 1993): a step may come next
- * if no other one has ended before it starts.
+ * Searches for an order with the algorithm of Wing and Gong (Testing and Verifying Concurrent Objects, 1993): a step
+ * can be next if no other remaining step ended before its start.
  */
 function isLinearizable(steps: readonly Step[]): boolean {
   const visitedStates = new Set<string>()
@@ -78,7 +81,7 @@ function isLinearizable(steps: readonly Step[]): boolean {
   function search(remaining: readonly Step[], plant: string | null): boolean {
     const earliestEnd = remaining.reduce((earliest, { end }) => Math.min(earliest, end), Infinity)
     const next = remaining.filter((step) => step.start < earliestEnd && isApplicable(step, plant))
-    // What changes nothing goes as soon as it can: no other order needs it later.
+    // Steps that change nothing come as early as possible: delaying them never helps.
     const reads = new Set(next.filter(({ nameAfter: leaves }) => leaves === undefined))
     const withoutReads = remaining.filter((step) => !reads.has(step))
     if (reads.size > 0) return search(withoutReads, plant)

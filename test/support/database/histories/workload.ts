@@ -8,34 +8,34 @@ import { waitUntil } from '../../wait-until.ts'
 
 const RACE_SECONDS = Number(process.env['TEST_RACE_SECONDS'] ?? 5)
 
-/** How the clients of a {@link Workload} work. */
+/** The default options of a {@link Workload}. */
 const DEFAULT_OPTIONS = {
-  /** Between an answer to a client and its next operation, so that servers have a processor to come back with. */
+  /** The pause between two operations of a client, which leaves CPU time for the recovery of servers. */
   pauseMs: 50,
-  /** The tag of each plant. */
+  /** Returns the tag of a plant. */
   getTag: (() => undefined) as (id: number) => string | undefined,
-  /** Of how many ids any client wants any. By default each plant is of one client at a time. */
+  /** The number of ids that all clients compete for. If 0, each plant is used by only one client at a time. */
   contendedIds: 0,
 }
 
 /**
- * Clients that create, delete and list plants, and remember what they were told. Plants whose names are negative
- * numbers are not theirs.
+ * Runs clients that create, delete and list plants, and record the results. Plants whose names are negative numbers are
+ * ignored.
  */
 export class Workload {
-  /** Creates and deletes that were answered 200 or 204. */
+  /** The number of creates and deletes with status 200 or 204. */
   acknowledged = 0
-  /** Those that were answered 50300, lists included: nothing was carried out. */
+  /** The number of operations, including lists, with error 50300: nothing was done. */
   unavailable = 0
-  /** Those that were answered 50301, or not at all: they may have been carried out. */
+  /** The number of operations with error 50301 or without a response: they may have taken effect. */
   unknownOutcomes = 0
-  /** Those that came too late for one id of many rivals. */
+  /** The number of operations with error 40900 or 40401 because of a competing client. */
   conflicts = 0
   readonly #operations: Operation[] = []
   readonly #listings: Listing[] = []
   readonly #clientLoops: Promise<void>[] = []
   readonly #waiters = new Map<number, () => void>()
-  /** The plants that may be deleted. */
+  /** The plants that can be deleted. */
   readonly #deletableIds: number[] = []
   readonly #token: string
   readonly #options: typeof DEFAULT_OPTIONS
@@ -43,26 +43,26 @@ export class Workload {
   #nextId = 0
   #isStopped = false
 
-  /** @param token of the owner of all its plants */
+  /** @param token a token of the owner of all the plants */
   constructor(token = TOKEN, options: Partial<typeof DEFAULT_OPTIONS> = {}) {
     this.#token = token
     this.#options = { ...DEFAULT_OPTIONS, ...options }
   }
 
-  /** Starts clients that create and delete, and one that lists. They end with their service. */
+  /** Starts clients that create and delete, and one that lists. They stop when the program is killed. */
   start(program: Program, clients: number): void {
     for (let client = 0; client < clients; client++) this.#clientLoops.push(this.#runClient(program))
     this.#clientLoops.push(this.#pollList(program))
   }
 
-  /** Settles once so many operations more have been acknowledged. */
+  /** Resolves when this many more operations have been acknowledged. */
   waitForProgress(operations: number): Promise<void> {
     return new Promise((resolve) => this.#waiters.set(this.acknowledged + operations, resolve))
   }
 
   /**
-   * Stops the clients and checks that what they were told fits together, a last list included.
-   * @throws AssertionError if it does not, or anything was answered but success and 503
+   * Stops the clients, lists the plants once more, and checks that the recorded history is linearizable.
+   * @throws AssertionError if it isn't, or if a response was neither a success nor 503
    */
   async stopAndVerify(program: Program): Promise<void> {
     this.#isStopped = true
@@ -105,7 +105,7 @@ export class Workload {
   }
 
   #nextOperation(): [kind: Operation['kind'], id: number] {
-    // Some ids are wanted more than others.
+    // Low ids are used more often than high ones.
     const id = Math.floor(Math.random() ** 2 * this.#options.contendedIds)
     if (this.#options.contendedIds > 0) return [Math.random() < 0.5 ? 'create' : 'delete', id]
     const idToDelete = Math.random() < 0.4 ? this.#deletableIds.pop() : undefined
@@ -117,7 +117,7 @@ export class Workload {
     while (!this.#isStopped && (await this.#list(program)) !== undefined) await sleep(interval)
   }
 
-  /** Lists all plants. Returns the status, or undefined if the service was killed before. */
+  /** Lists all plants. Returns the status, or undefined if the program was killed before it responded. */
   async #list(program: Program): Promise<number | undefined> {
     const start = this.#clock++
     const response = await this.#sendRequest(program, '/plants')
@@ -131,7 +131,7 @@ export class Workload {
     return response.status
   }
 
-  /** Settles with undefined if the service was killed before it answered. */
+  /** Resolves to undefined if the program was killed before it responded. */
   async #sendRequest(program: Program, path: string, init?: Parameters<Program['fetch']>[1]) {
     try {
       const response = await program.fetch(path, init, this.#token)
@@ -146,8 +146,9 @@ export class Workload {
 }
 
 /**
- * Has clients of several programs want the same few plants of one owner, and checks that the programs act as one.
- * @throws AssertionError if they do not, or answered 503
+ * Lets clients of several programs compete for a few plants of one owner, and checks that the combined history is
+ * linearizable.
+ * @throws AssertionError if it isn't, or if a response was 503
  */
 export async function assertConsistentUnderContention(
   t: TestContext,

@@ -7,13 +7,13 @@ import { PostgresServer } from '../../wire/debian-servers.ts'
 
 const DOCUMENT = readDocument('docs/scaling.md')
 
-/** What the document shows in place of a front. */
+/** The sharding example of the document. */
 const [SHARDING_EXAMPLE] = findPrograms(DOCUMENT)
 export const { spread } = (await import(`data:text/javascript,${encodeURIComponent(SHARDING_EXAMPLE!.code)}`)) as {
   readonly spread: (stores: readonly Store[]) => Store
 }
 
-/** The SQL that the document shows under a heading. */
+/** Returns the SQL examples under a heading of the document. */
 export function findSqlBlocks(heading: string): string[] {
   return findCodeBlocks(DOCUMENT, 'sql')
     .filter((block) => block.heading === heading)
@@ -22,13 +22,13 @@ export function findSqlBlocks(heading: string): string[] {
 
 const [NODE_SQL = '', COORDINATOR_SQL = ''] = findSqlBlocks('Partitions on other servers')
 
-/** A table whose partitions are on two other servers, as docs/scaling.md makes it. */
+/** A table whose partitions are on two other servers, created as in docs/scaling.md. */
 export interface DistributedTable {
   /** The server that the service uses. */
   coordinator: PostgresServer
-  /** The servers that keep plants: those of the even partitions, and those of the odd ones. */
+  /** The servers of the even and of the odd partitions. */
   nodes: PostgresServer[]
-  /** An owner whose plants each of them keeps. */
+  /** For each server, an owner whose plants it stores. */
   owners: string[]
 }
 
@@ -44,14 +44,14 @@ export async function startDistributedTable(t: CleanupScope): Promise<Distribute
   return { coordinator, nodes, owners: rows.map(({ owner }) => owner) }
 }
 
-/** A server with the tables of the partitions, which may hand one over. */
+/** Starts a server with the tables of the partitions. Logical replication is enabled, to move partitions. */
 export async function startNode(t: CleanupScope): Promise<PostgresServer> {
   const node = await PostgresServer.start(t, ['wal_level=logical'])
   await node.query(NODE_SQL)
   return node
 }
 
-/** SQL of the document that leads to the servers of a test instead of 10.0.0.1 and so on. */
+/** Replaces the addresses in an SQL example (10.0.0.1, …) by those of test servers. */
 export function replaceHosts(sql: string, servers: readonly PostgresServer[]): string {
   const local = sql.replaceAll("dbname 'plants'", "dbname 'postgres'").replaceAll('dbname=plants', 'dbname=postgres')
   return servers.reduce(
@@ -63,15 +63,15 @@ export function replaceHosts(sql: string, servers: readonly PostgresServer[]): s
   )
 }
 
-/** The statements that a store sends for one owner if its groups have one plant, but that which creates it. */
+/** The arguments of the statements that concern one owner, except CREATE_ONE. */
 const STATEMENT_ARGUMENTS = { DELETE_ONE: '7', LIST: '7, 10', LIST_LARGE: '7, 10, 1000' }
 
 const TABLE = { schema: 'public', resetsCommitSettings: false }
 
-/** How often to run a statement: after five plans for their values, a connection may keep one for all. */
+/** How often to execute a statement. After five custom plans, PostgreSQL can switch to a generic plan. */
 const EXECUTION_COUNT = 8
 
-/** Runs each statement for an owner. Settles with the last plans of those that are planned for a partition. */
+/** Executes each statement for an owner, and returns the last plans, except that of CREATE_ONE. */
 export async function explainStatements(client: ClientBase, owner: string): Promise<string[]> {
   await client.query(`PREPARE trial AS ${statements.CREATE_ONE.text(TABLE)}`)
   for (let id = 1; id <= EXECUTION_COUNT; id++) await client.query(`EXECUTE trial ('${owner}', ${-id}, 'fern', NULL)`)
@@ -88,7 +88,7 @@ export async function explainStatements(client: ClientBase, owner: string): Prom
   return plans
 }
 
-/** Runs a statement and settles with how that was done. */
+/** Executes a statement and returns its query plan. */
 export async function explain(client: Pick<ClientBase, 'query'>, statement: string): Promise<string> {
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (ANALYZE, VERBOSE) ${statement}`)
   return rows.map((row) => row['QUERY PLAN']).join('\n')

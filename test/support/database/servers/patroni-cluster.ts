@@ -20,18 +20,18 @@ import { openTcpProxy, type TcpProxy } from '../../wire/tcp-proxy.ts'
 
 const NODE_NAMES = ['node1', 'node2', 'node3'] as const
 
-/** The last configuration of a language that the document shows, with machines that are all this one. */
+/** Returns the last configuration example of a language in the document, with addresses of this machine. */
 function readConfiguration(language: string) {
   const { code } = findCodeBlocks(readDocument('docs/postgres-high-availability.md'), language).at(-1)!
   return code.replaceAll('10.0.0.0/24', '127.0.0.0/16').replaceAll('10.0.0.', '127.0.1.')
 }
 
-/** A machine of the cluster: etcd, Patroni and PostgreSQL. */
+/** A node of the cluster: etcd, Patroni and PostgreSQL. */
 export class ClusterNode {
   readonly name: string
   readonly #t: CleanupScope
   readonly #folder: string
-  /** Between Patroni and etcd. */
+  /** The proxy between Patroni and etcd. */
   readonly etcdProxy: TcpProxy
   #patroni: ChildProcess | undefined
 
@@ -57,7 +57,7 @@ export class ClusterNode {
     return `127.0.1.${this.name.slice(-1)}`
   }
 
-  /** Asks its server, which may be away. */
+  /** Queries the node's PostgreSQL server. Rejects if the server is unreachable. */
   query<R extends object>(text: string): Promise<R[]> {
     return query(`postgres://postgres:a-password@${this.host}:5432/plants`, text)
   }
@@ -66,12 +66,12 @@ export class ClusterNode {
     this.#patroni = startProcess(this.#t, '/usr/bin/patroni', [join(this.#folder, 'patroni.yml')], this.#folder)
   }
 
-  /** Ends the process of the server, which takes its sessions with it. */
+  /** Kills the main process of the server, which ends all sessions. */
   killPostgres(): void {
     sendSignal(this.#findPostgresPids().slice(0, 1), 'SIGKILL')
   }
 
-  /** Ends everything at once. */
+  /** Kills Patroni and PostgreSQL. */
   kill(): void {
     this.#patroni?.kill('SIGKILL')
     sendSignal(this.#findPostgresPids(), 'SIGKILL')
@@ -94,12 +94,12 @@ export class ClusterNode {
 
 type Member = Readonly<Record<'Member' | 'Role' | 'State', string>> & { readonly TL: number }
 
-/** The cluster of three machines that the document describes, on this one, with HAProxy in front. */
+/** The cluster of three nodes that the document describes, on one machine, with HAProxy in front. */
 export class PatroniCluster {
   readonly nodes: readonly ClusterNode[]
-  /** For the service. */
+  /** The URL for the service, through HAProxy. */
   readonly url: string
-  /** The configuration of what asks the cluster. */
+  /** The configuration file of patronictl. */
   readonly #controlFile: string
 
   private constructor(nodes: readonly ClusterNode[], url: string, controlFile: string) {
@@ -137,7 +137,7 @@ export class PatroniCluster {
     return patroniCluster
   }
 
-  /** Settles with the primary once it has one, a synchronous standby, and another standby that follows. */
+  /** Waits for a primary, a synchronous standby and another streaming standby. Returns the primary. */
   async waitUntilHealthy(): Promise<ClusterNode> {
     for (;;) {
       const members = await this.#listMembers()
@@ -151,7 +151,7 @@ export class PatroniCluster {
     }
   }
 
-  /** Settles with the primary once it is another one. */
+  /** Waits for a new primary, and returns it. */
   async waitForNewPrimary(previousPrimary: ClusterNode): Promise<ClusterNode> {
     for (;;) {
       const leader = this.#findPrimary(await this.#listMembers())
@@ -178,7 +178,7 @@ export class PatroniCluster {
   }
 }
 
-/** Settles once etcd knows the version of its cluster. Patroni ends if it starts before that. */
+/** Waits until etcd has determined its cluster version. Patroni exits if it starts earlier. */
 async function waitForEtcd(host: string): Promise<void> {
   await waitUntilListening(2379, host)
   for (;;) {

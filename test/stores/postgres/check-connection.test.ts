@@ -22,10 +22,10 @@ async function createTableAndStore(sql: string) {
   return { store: postgresStore(pool, { onWarning: (warning) => warnings.push(warning) }), warnings }
 }
 
-const unloggedWarning = 'The table public.plant_store_plants is unlogged, so a crash of the server empties it.'
+const unloggedWarning = 'The table public.plant_store_plants is unlogged, so a server crash empties it.'
 const createCollationWarning = (collation: string) =>
-  `The column owner of public.plant_store_plants has the collation ${collation}, not C: its order can change with the ` +
-  'operating system, and plants are missing until the indexes are rebuilt.'
+  `The column owner of public.plant_store_plants has the collation ${collation}, not C. Its sort order can change ` +
+  'with an update of the operating system; plants are then missing until the indexes are rebuilt.'
 
 suite('warns once, not for each connection, of a table', () => {
   for (const [name, sql, warnings] of [
@@ -101,7 +101,7 @@ suite('warns once, not for each connection, of a table', () => {
     const heard: string[] = []
     await postgresStore(own, { onWarning: (warning) => heard.push(warning) }).ping()
     assert.deepEqual(heard, [
-      'Row-level security applies to this role in the table public.plant_store_plants: it can hide plants, or reject new ones.',
+      'Row-level security applies to this role in the table public.plant_store_plants. It can hide plants or reject new ones.',
     ])
   })
 })
@@ -162,7 +162,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
         assert.equal(isOutcomeUnknown, false)
         assert.match(
           (cause as Error).message,
-          /^The order of the collation "und-x-icu" \(recorded version 1, actual version [\d.]+\) may have changed since the indexes of public\.plant_store_plants were built, so plants could be missing from lists, or be created twice\. Rebuild the indexes, and refresh the version\.$/,
+          /^The sort order of the collation "und-x-icu" \(recorded version 1, actual version [\d.]+\) may have changed since the indexes of public\.plant_store_plants were built, so plants could be missing from lists, or be created twice\. Rebuild the indexes and refresh the collation version\.$/,
         )
       }
       await pool.query('REINDEX TABLE plant_store_plants; ALTER COLLATION "und-x-icu" REFRESH VERSION')
@@ -186,7 +186,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
       const { reason } = await program.waitForLogEvent('unreachable')
       assert.match(
         String(reason),
-        /The order of the database's collation \(recorded version 1, actual version [\d.]+\) may/,
+        /The sort order of the database's collation \(recorded version 1, actual version [\d.]+\) may/,
       )
       assert.equal((await program.fetch('/readyz')).status, 503)
       assert.equal((await program.fetch('/plants')).status, 503)

@@ -1,0 +1,36 @@
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../../timers.ts'
+import type { Connection, ConnectionPool } from './pool.ts'
+
+const RETRY_INTERVAL_MS = 500
+
+/**
+ * Requests another connection every 500 ms until one of the requests succeeds, or until all of them have failed. During
+ * a failover, a connection attempt can hang although the next attempt would succeed immediately.
+ * @param timeoutMs how long to keep starting new requests
+ */
+export function connectWithRetry(pool: ConnectionPool, timeoutMs: number): Promise<Connection> {
+  return new Promise((resolve) => {
+    let pending = 0
+    let isSettled = false
+    const retryTimer = setInterval(connect, RETRY_INTERVAL_MS)
+    const deadlineTimer = setTimeout(() => clearInterval(retryTimer), timeoutMs)
+    connect()
+
+    function settle(connecting: Promise<Connection>): void {
+      isSettled = true
+      clearInterval(retryTimer)
+      clearTimeout(deadlineTimer)
+      resolve(connecting)
+    }
+
+    function connect(): void {
+      pending++
+      // `connect()` of the driver can throw synchronously, for example if a certificate file is missing.
+      const connecting = (async () => pool.connect())()
+      connecting.then(
+        (connection) => (isSettled ? connection.release() : settle(connecting)),
+        () => --pending === 0 && settle(connecting),
+      )
+    }
+  })
+}
