@@ -28,7 +28,16 @@ export type PlantStoreDescription = OpenApiDocument<PlantPaths>
  * mounted under any path. The object is shared and read-only; make a copy to change something.
  *
  * @example
- * const description = { ...openapi, servers: [{ url: '/api/v1' }] }
+ * import { createServer } from 'node:http'
+ * import { createPlantStore, openapi } from 'plant-store'
+ *
+ * const description = JSON.stringify({ ...openapi, servers: [{ url: '/api/v1' }] })
+ * const plants = createPlantStore({ basePath: '/api/v1', tokens: { 'a-long-random-token': 'ada' } })
+ *
+ * createServer((request, response) => {
+ *   if (request.url === '/openapi.json') response.setHeader('Content-Type', 'application/json').end(description)
+ *   else plants(request, response)
+ * }).listen(3000)
  */
 export const openapi: PlantStoreDescription = {
   openapi: '3.1.0',

@@ -167,7 +167,7 @@ for (const path of ['README.md', 'docs/stores.md']) {
 }
 
 test('docs/configuration.md lists the URL of every store', () => {
-  const [, stores] = /^### The store$(.*?)^### /ms.exec(readDocument('docs/configuration.md').text)!
+  const [, stores] = /^### Store$(.*?)^### /ms.exec(readDocument('docs/configuration.md').text)!
   for (const { example } of STORE_SCHEMES) assert.ok(stores!.includes(`\n| \`${example}\` |`), example)
 })
 
