@@ -103,7 +103,7 @@ export function createOverloadGuard(
   }
 }
 
-/** Returns the event loop's work and number of ticks so far; NaN for values that the runtime doesn't provide. */
+/** Returns how long the event loop has been active and how many ticks it has run so far; NaN for values that the runtime doesn't provide. */
 function sampleEventLoop(): { cpuMs: number; activeMs: number; ticks: number } {
   const { user, system } = process.cpuUsage()
   const perf: Partial<typeof nodePerformance> = nodePerformance

@@ -20,8 +20,8 @@ const resolvedPromise = Promise.resolve()
 
 /**
  * Reads a body, and calls `onBody` with it, or with an error, in the async context of the caller. Doesn't call `onBody`
- * if the client aborts the request. Counts the bytes as they arrive: a Content-Length is trusted only if it is too
- * large.
+ * if the client aborts the request. Counts the bytes as they arrive; the Content-Length only serves to
+ * reject a body early that exceeds the limit.
  */
 export function readBody(
   request: IncomingMessage,

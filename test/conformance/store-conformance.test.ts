@@ -161,7 +161,7 @@ test('accepts a store that always returns hasMore: true', async () => {
   for (const check of checks.values()) await check()
 })
 
-test('is tested with a broken store for each of its tests', () => {
+test('has a broken store for each test, which that test rejects', () => {
   assert.deepEqual(Object.keys(BROKEN_STORES), [...createSuite().keys()])
 })
 

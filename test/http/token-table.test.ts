@@ -52,7 +52,7 @@ suite('a caller', () => {
     )
   })
 
-  test('that is a string can write, even if `Object.prototype` has an access (prototype pollution)', () => {
+  test('that is a string can write, even if `Object.prototype.access` is set (prototype pollution)', () => {
     const caller = withPollutedPrototype({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
     assert.deepEqual(caller, { owner: 'ada', access: 'write' })
   })

@@ -43,7 +43,10 @@ suite('the package', async () => {
     for (const path of files.filter((name) => name.endsWith('js'))) {
       assert.doesNotMatch(await readFile(join(folder, path), 'utf8'), /^\s*(\/\/|\/\*)/m, path)
     }
-    assert.match(await readFile(join(folder, 'dist/plant-store.d.ts'), 'utf8'), /^\/\*\*\n \* Creates a request listener/m)
+    assert.match(
+      await readFile(join(folder, 'dist/plant-store.d.ts'), 'utf8'),
+      /^\/\*\*\n \* Creates a request listener/m,
+    )
   })
 
   test('has correct types for every module resolution mode', async () => {

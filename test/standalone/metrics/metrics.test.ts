@@ -162,7 +162,7 @@ suite('the metrics', () => {
     assert.match(count!, /http_response_status_code="none"} 1$/)
   })
 
-  test('count requests that node:http rejects, and a request with an invalid body both as a request and as a refusal', async (t) => {
+  test('count a request that node:http rejects as a rejection, and one with an invalid body as a request as well', async (t) => {
     const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '50' })
     for (const sent of [
       `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}`,

@@ -159,7 +159,7 @@ function createMakefile(texts: readonly string[]): string {
   return `all:\n${texts.map((text) => `\t@printf '%s\\n' '${text}'\n`).join('')}`
 }
 
-suite('the older form of a digest never becomes a token', () => {
+suite('a digest in the older format is never accepted as a token', () => {
   const quoted = `printf '%s\\n' "TEXT"`
   const heredoc = 'cat <<END\nTEXT\nEND'
   for (const [what, command, args, script] of [

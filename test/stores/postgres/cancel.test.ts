@@ -103,7 +103,7 @@ for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }
 }
 
 suite('asks whether a server says anything', () => {
-  test('by a question that opens no session, and leaves no timer and no connection behind', async (t) => {
+  test('with a probe that opens no session and leaves no timer or connection behind', async (t) => {
     let closed: Promise<unknown> | undefined
     const { port, received } = await startMessageServer(t, (socket) => {
       closed = once(socket, 'close')

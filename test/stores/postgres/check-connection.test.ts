@@ -171,7 +171,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
   }
 
   test(
-    'which the database has for all columns, and is ready once that is repaired',
+    'if it is the default of the database, until the collation version is refreshed',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)

@@ -61,7 +61,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     })
   }
 
-  test('closes a connection of the pool of a host', async (t) => {
+  test('closes a connection in a pool that the host created', async (t) => {
     const { url } = await openProxiedDatabase(t)
     const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
     const own = new URL(url)

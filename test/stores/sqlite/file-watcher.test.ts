@@ -82,7 +82,7 @@ suite('rejects all operations', { skip: skipWithoutSqlite }, () => {
 })
 
 test(
-  'does not close a file that another process has opened with new shared memory',
+  'keeps its connection open after another process creates a new shared-memory file',
   { skip: skipWithoutSqlite },
   async (t) => {
     const opened = await openStoreWithPlant(t)

@@ -192,7 +192,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.deepEqual([await page.getText('#token-error'), await page.getInvalidFieldIds()], ['', []])
   })
 
-  test('is shown with the access that responses have revealed, without additional requests', async (t) => {
+  test('is shown with its access level, as far as earlier responses have revealed it', async (t) => {
     const page = await openAsAda(t, {
       store: createStoreWithFerns(21),
       tokens: { [TOKEN]: { owner: 'ada', access: 'read' } },

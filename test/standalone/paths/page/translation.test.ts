@@ -30,7 +30,7 @@ suite('a browser translator that replaces text nodes', { skip: skipWithoutChromi
     })
   }
 
-  test("doesn't change the copied curl command, before and after its request", async (t) => {
+  test("doesn't change the curl command that is copied before a request is sent, or after it", async (t) => {
     const page = await openFullyTranslated(t)
     await page.fillField('#delete', translate('Id'), '2')
     for (const isSent of [false, true]) {
