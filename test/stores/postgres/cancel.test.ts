@@ -90,13 +90,17 @@ for (const [name, take, message] of [
   ['never responds', () => undefined, 'No response within 500 ms.'],
   ['never responds to the TLS handshake', (socket: Socket) => socket.write('S'), 'No response within 500 ms.'],
 ] as const) {
-  test(`never sends the secret key, rejects and clears its timer if the server ${name}`, { timeout: 300_000 }, async (t) => {
-    const { port, received } = await startMessageServer(t, take)
-    const before = countTimers()
-    await assert.rejects(cancelStatement(createConnection({ ...BACKEND, port, ssl: true }), 500), { message })
-    assert.deepEqual(received, [SSL_REQUEST])
-    await waitUntil(() => countTimers() === before)
-  })
+  test(
+    `never sends the secret key, rejects and clears its timer if the server ${name}`,
+    { timeout: 300_000 },
+    async (t) => {
+      const { port, received } = await startMessageServer(t, take)
+      const before = countTimers()
+      await assert.rejects(cancelStatement(createConnection({ ...BACKEND, port, ssl: true }), 500), { message })
+      assert.deepEqual(received, [SSL_REQUEST])
+      await waitUntil(() => countTimers() === before)
+    },
+  )
 }
 
 for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }, { secretKey: 8 }]) {
