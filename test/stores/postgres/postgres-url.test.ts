@@ -132,7 +132,9 @@ suite('converts URL parameters to options of the driver and of TLS', () => {
     ],
     ['ssl_max_protocol_version=TLSv1.2&sslpassword=secret', { maxVersion: 'TLSv1.2', passphrase: 'secret' }],
   ] as const) {
-    test(parameters, () => assert.deepEqual(read(parameters), { ...defaults, ...expected }))
+    test(parameters === '' ? 'no parameters' : parameters, () =>
+      assert.deepEqual(read(parameters), { ...defaults, ...expected }),
+    )
   }
 
   test('sslcrl', (t) => {

@@ -87,7 +87,7 @@ test('retries serialization failures with exponential backoff and jitter', async
   assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
 })
 
-test('pings with statements that write nothing if a constraint rejects the plant of the write probe', async () => {
+test('pings with statements that change no rows if a constraint rejects the plant of the write probe', async () => {
   const { store, asked } = createScriptedStore([createServerError('53100'), createServerError('23514')])
   await captureError(store.create('ann', { id: 1n, name: 'fern' }))
   await store.ping()
@@ -99,7 +99,7 @@ test('pings with statements that write nothing if a constraint rejects the plant
   ])
 })
 
-test('reuses the result of a write probe for 900 ms, and stays ready until a write has waited for 900 ms', async (t) => {
+test('reuses the result of a write probe for 900 ms, and becomes unready when a write has waited more than 900 ms', async (t) => {
   let now = 1000
   t.mock.method(performance, 'now', () => now)
   const full = createServerError('53100')
@@ -182,7 +182,7 @@ test('does not retry migrate if the connection breaks', async () => {
   assert.equal(asked.length, 2)
 })
 
-test('uses the schema that the first connection found on connections that are checked at the same time', async () => {
+test('uses the schema that the first checked connection found, even on connections that are checked concurrently', async () => {
   const found = ['public', 'other', 'public'].map((schema) => createInspectionResult({ schema, currentSchema: schema }))
   const looks: unknown[][] = []
   const texts: string[] = []

@@ -48,7 +48,7 @@ const CODES: Readonly<Record<Outcome, string>> = {
 suite('a database error makes the store unready until a write succeeds', () => {
   for (const [expected, codes] of Object.entries(CODES)) {
     for (const code of codes.split(' ')) {
-      test(`${code}: ${expected}`, async (t) => {
+      test(`${code} (outcome: ${expected})`, async (t) => {
         const store = postgresStore(pool)
         await store.ping()
         const end = await injectFailure(t, code)
@@ -196,8 +196,8 @@ suite('rejects only the plant whose row is too large', () => {
   }
 })
 
-suite('a permanent problem of the server:', { skip: skipWithoutPostgres }, () => {
-  test('a revoked privilege makes the store unready until it is granted again', async (t) => {
+suite('while a server problem persists,', { skip: skipWithoutPostgres }, () => {
+  test('the store is unready after a privilege was revoked, until the privilege is granted again', async (t) => {
     const role = `${database.config.database}_clerk`
     await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
     const own = database.openPool({ user: role })
@@ -216,7 +216,7 @@ suite('a permanent problem of the server:', { skip: skipWithoutPostgres }, () =>
     await Promise.all([1n, 2n].map((id) => store.delete('ann', id)))
   })
 
-  test('a missing table makes the store unready until the table is created', async () => {
+  test('the store is unready after its table was dropped, until the table is created again', async () => {
     const store = postgresStore(pool)
     await store.create('ann', createPlant(1))
     await pool.query('DROP TABLE plant_store_plants')

@@ -269,6 +269,6 @@ async function assertUnconfirmed(
   }
   assert.match(
     String((await program.waitForLogEvent('failure'))['reason']),
-    /UnconfirmedCommitError: The statement was committed/,
+    /UnconfirmedCommitError: The transaction was committed/,
   )
 }
