@@ -1,4 +1,5 @@
-// Repeatedly fails a server of a distributed table (set up as in docs/scaling.md) under load. Run it manually, on Debian:
+// Repeatedly fails a server of a distributed table (set up as in docs/scaling.md) under load. Run it manually, on
+// Debian:
 //   apt-get install postgresql pgbouncer haproxy
 //   npm run distributed -- --plants 20000 --failures 20 --kinds stop,freeze,kill
 // First, it measures the creates and deletes per second of each setup in that document.

@@ -2,7 +2,7 @@
 //   npm run drains                       connections that arrive after the drain are refused, which isn't a loss
 //   npm run drains -- --nginx            behind nginx with a second program, every request must succeed
 //   npm run handovers                    the next program starts on the same port before the old one stops
-//   npm run handovers -- --migrate       the same, with connections in the old backlog migrated by Linux (tcp_migrate_req)
+//   npm run handovers -- --migrate       the same, but Linux migrates queued connections (tcp_migrate_req)
 //   npm run handovers -- --systemd       one program after another, on a socket that stays open
 //   npm run handovers -- --slowest 0     clients send their bodies immediately, and therefore connect more often
 import { spawnSync } from 'node:child_process'
@@ -93,8 +93,8 @@ async function replaceBehindNginx(
 ): Promise<void> {
   const ports = [await findFreePort(), await findFreePort()] as const
   const programs = [await start(ports[0]), await start(ports[1])]
-  // With request buffering, nginx would send each request as a whole. With max_fails=0, nginx keeps sending requests to a
-  // program after it was stopped, so each stop happens under load.
+  // With request buffering, nginx would send each request as a whole. With max_fails=0, nginx keeps sending requests to
+  // a program after it was stopped, so each stop happens under load.
   const configuration = `
     upstream plants {
       server 127.0.0.1:${ports[0]} max_fails=0;

@@ -34,7 +34,7 @@ const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   wake: { fail: (machine) => machine.freeze(), recover: (machine) => machine.unfreeze() },
 }
 
-/** When the watchdog resets a machine whose Patroni is unresponsive, in milliseconds: the `ttl` minus a margin of 5 s. */
+/** When the watchdog resets a machine with an unresponsive Patroni, in milliseconds: the `ttl` minus a margin of 5 s. */
 const WATCHDOG_MS = 15_000
 
 /** Freezes a machine, and kills it when its watchdog would. */
@@ -54,7 +54,7 @@ const { values } = parseArgs({
   },
 })
 
-/** Starts checking every 20 ms. The returned function returns the longest time without an acknowledged write, in seconds. */
+/** Checks progress every 20 ms. The returned function returns the longest time without an acknowledged write, in s. */
 function trackLongestOutage(workload: Workload): () => number {
   let [acknowledged, lastProgressAt, longestMs] = [workload.acknowledged, performance.now(), 0]
   const timer = setInterval(() => {

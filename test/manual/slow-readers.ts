@@ -46,7 +46,8 @@ async function readSlowly(port: number, chunkBytes: number, pauseMs: number, max
     isClosed = await Promise.race([closed, setTimeout(pauseMs, false)])
   }
   const seconds = Math.round(elapsedSeconds())
-  // If the server has closed the connection, unread data is still buffered here. Read it all to see whether the list ends.
+  // If the server has closed the connection, unread data is still buffered here. Read it all to see whether the list is
+  // complete.
   allowance = Infinity
   socket.resume()
   await closed
