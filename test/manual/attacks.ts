@@ -4,7 +4,7 @@
 //   npm run attacks                          runs each attack for 10 s, in total for about 15 minutes
 //   npm run attacks -- --only 300x20 --seconds 30       runs the attacks whose name contains this text
 //   npm run attacks -- --only unread-lists --store postgres://user@host/database    requires an empty database
-//   npm run attacks -- --only unread-lists --clients 1000 --lists 1000          reads 1,000 lists of one owner concurrently
+//   npm run attacks -- --only unread-lists --clients 1000 --lists 1000              1,000 concurrent lists of one owner
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

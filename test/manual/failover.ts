@@ -34,7 +34,7 @@ const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   wake: { fail: (machine) => machine.freeze(), recover: (machine) => machine.unfreeze() },
 }
 
-/** When the watchdog resets a machine with an unresponsive Patroni, in milliseconds: the `ttl` minus a margin of 5 s. */
+/** When the watchdog resets a machine with an unresponsive Patroni, in ms: the `ttl` minus a margin of 5 s. */
 const WATCHDOG_MS = 15_000
 
 /** Freezes a machine, and kills it when its watchdog would. */

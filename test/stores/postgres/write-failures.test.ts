@@ -13,7 +13,7 @@ await postgresStore(pool).migrate()
 
 const createPlant = (id: number, name = 'fern') => ({ id: BigInt(id), name })
 
-/** Adds a trigger that fails every statement of a kind with a code, until the test ends or the returned function is called. */
+/** Adds a trigger that raises a SQLSTATE, until the test ends or the returned function is called. */
 async function injectFailure(t: TestContext, code: string, when = 'BEFORE INSERT', kind = 'TRIGGER') {
   await pool.query(`CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${code}'; END $$`)

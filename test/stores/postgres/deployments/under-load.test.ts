@@ -246,7 +246,7 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
   }
 })
 
-/** Commits creates and deletes, alone and in batches, without confirmation by the standby. Each must result in 50301. */
+/** Commits creates and deletes without confirmation by the standby, alone and in batches. Each must fail with 50301. */
 async function assertUnconfirmed(
   server: PostgresServer,
   program: Program,
