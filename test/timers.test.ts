@@ -8,7 +8,7 @@ import * as bound from '../src/timers.ts'
 import { openSqliteStore, skipWithoutSqlite } from './support/database/sqlite-file.ts'
 import { get, getPort, post, sendRequest, servePlants } from './support/wire/service.ts'
 
-/** Imports a new copy of the module, like a test that mocks the timers before it imports the package. */
+/** Imports a new copy of the module, as in a test that mocks the timers before it imports the package. */
 function importFresh(name: string): Promise<typeof bound> {
   return import(`../src/timers.ts?${name}.ts`) as Promise<typeof bound>
 }
@@ -52,7 +52,7 @@ suite('while the timers are mocked', () => {
     assert.equal((await sendRequest(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 413)
   })
 
-  test('applies the timeout of store calls', async (t) => {
+  test('applies the store timeout', async (t) => {
     const store = { ...memoryStore(), create: () => new Promise<boolean>(() => undefined) }
     const server = await servePlants(t, { store, storeTimeoutMs: 20, onError: () => undefined })
     mockAllTimers(t)

@@ -1,9 +1,10 @@
-// Attacks the program from many connections, and looks how long a client that means well waits meanwhile, and how much
-// memory the program takes. By hand, on Linux, with Node 24 or later: on Node 20, many fields and one-byte chunks miss.
-//   npm run attacks                          each attack for 10 s, a quarter of an hour
-//   npm run attacks -- --only 300x20 --seconds 30       those whose name has this in it
-//   npm run attacks -- --only unread-lists --store postgres://user@host/database    which is empty
-//   npm run attacks -- --only unread-lists --clients 1000 --lists 1000              of one owner at once
+// Attacks the program from many connections, and measures the latency of a well-behaved client and the memory usage of
+// the program. Run it manually, on Linux, with Node 24 or later: on Node 20, the attacks `many-fields` and
+// `one-byte-chunks` exceed their limits.
+//   npm run attacks                          runs each attack for 10 s, in total for about 15 minutes
+//   npm run attacks -- --only 300x20 --seconds 30       runs the attacks whose name contains this text
+//   npm run attacks -- --only unread-lists --store postgres://user@host/database    requires an empty database
+//   npm run attacks -- --only unread-lists --clients 1000 --lists 1000              1,000 concurrent lists of one owner
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -27,11 +28,11 @@ const { values: options } = parseArgs({
   options: {
     seconds: { type: 'string', default: '10' },
     only: { type: 'string', default: '' },
-    /** How many clients attack, if not as many as the attack says. */
+    /** Overrides the number of clients of the attack. */
     clients: { type: 'string' },
     lists: { type: 'string', default: '32' },
     store: { type: 'string', default: 'memory:' },
-    /** What a process of its own does: an attack, and where it goes, or a server of `node:http`. */
+    /** For child processes: the attack and its port, or `--bare` for a `node:http` server. */
     attack: { type: 'string' },
     port: { type: 'string' },
     bare: { type: 'boolean', default: false },
@@ -42,27 +43,27 @@ const MIB = 2 ** 20
 
 interface Attack {
   readonly clients: number
-  /** What each connection sends at first. */
+  /** The bytes that each connection sends first. */
   readonly first: string
-  /** It sends that again once so many responses have come. */
+  /** Send `first` again after this number of responses. */
   readonly responseCount?: number
-  /** It does that on a new connection. */
+  /** Open a new connection before sending `first` again. */
   readonly reconnects?: true
-  /** What it sends without end after that. */
+  /** The bytes to send endlessly after `first`. */
   readonly endlessPayload?: string
-  /** Whether it sends a byte each second instead. */
+  /** Send one byte per second after `first`. */
   readonly sendsSlowly?: true
-  /** Whether the client reads what it gets. */
+  /** Read the responses. */
   readonly readsResponses?: true
-  /** How many plants of 60 kB there are. */
+  /** Store this number of plants of 60 kB. */
   readonly largePlantCount?: number
-  /** Whether one client wakes the guard before. */
+  /** Let a client activate the overload guard before the attack. */
   readonly isThrottled?: true
-  /** Whether it goes against the service in a server of `node:http`. */
+  /** Attack the module in a plain `node:http` server. */
   readonly isNodeServer?: true
-  /** What the client that means well sends, if it is no list of ten. */
+  /** The requests of the well-behaved client, instead of lists of ten plants. */
   readonly clientOptions?: RequestOptions
-  /** What it may wait, and how much memory the program may take, if not as for the others. */
+  /** Limits for latency (ms) and memory growth (MiB) that differ from the defaults. */
   readonly limits?: Partial<typeof DEFAULT_LIMITS>
 }
 
@@ -72,7 +73,7 @@ const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIVENESS_REQUEST = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'
 const SPACES = ' '.repeat(7000)
 const REJECTED_REQUEST = `GET /livez HTTP/1.1\r\nOrigin: a${SPACES}b\r\nX-Request-Id: a${SPACES}b\r\nno field\r\n\r\n`
-/** The response is more than the kernel takes for a client that reads nothing. */
+/** With large plants, the response exceeds the socket buffers of a client that reads nothing. */
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
 const LARGE_PLANT_COUNT = 1000
 const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`
@@ -94,7 +95,7 @@ const CLIENT_OPTIONS: Readonly<Record<string, RequestOptions>> = {
   anew: { reconnects: true },
 }
 
-/** So many clients that send so many requests at once, and again once all are answered. */
+/** Creates an attack whose clients each pipeline `count` requests, and repeat that after `count` responses. */
 function createPipelinedAttack(clients: number, request: string, count: number): Attack {
   return { clients, first: request.repeat(count), responseCount: count, readsResponses: true }
 }
@@ -124,7 +125,7 @@ function* createAttacks(): Generator<[name: string, attack: Attack]> {
   }
   const limits = { p99: 1000, longest: 3000, first: 3000, growthMiB: 250 }
   yield ['many-fields', { ...createPipelinedAttack(900, MANY_FIELDS_REQUEST, 4), limits }]
-  const nodeServer = { isBare: true, limits: { p99: 100, longest: 1000, growthMiB: 250 } } as const
+  const nodeServer = { isNodeServer: true, limits: { p99: 100, longest: 1000, growthMiB: 250 } } as const
   yield ['bare-50x99', { ...createPipelinedAttack(50, REQUESTS['refused']!, 99), ...nodeServer }]
   yield ['bare-300x20', { ...createPipelinedAttack(300, REQUESTS['refused']!, 20), ...nodeServer }]
   yield [
@@ -147,14 +148,14 @@ function* createAttacks(): Generator<[name: string, attack: Attack]> {
       readsResponses: true,
     },
   ]
-  // With plants of this size a list of ten is a long one, which waits for those of its owner.
-  const largePlants = { plants: LARGE_PLANT_COUNT, asked: { path: '/livez' } }
-  const behindResponse = { clients: 32, endless: ARBITRARY_BYTES, ...largePlants }
+  // With plants of this size, even a list of ten counts as a long list, which waits for other long lists of its owner.
+  const largePlants = { largePlantCount: LARGE_PLANT_COUNT, clientOptions: { path: '/livez' } }
+  const behindResponse = { clients: 32, endlessPayload: ARBITRARY_BYTES, ...largePlants }
   yield ['malformed-behind-response', { ...behindResponse, first: `${LIST}BAD\r\n\r\n` }]
   yield ['connect-behind-response', { ...behindResponse, first: `${LIST}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n` }]
   const chunks = `${POST}Transfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(65_535)}`
   for (const clients of [10, 100]) yield [`one-byte-chunks-${clients}`, { clients, first: chunks }]
-  // 40 chunks of each are read before a request that comes then.
+  // The server reads 40 chunks from each connection before it handles a new request.
   yield ['one-byte-chunks-900', { clients: 900, first: chunks, limits: { p99: 500, growthMiB: 200 } }]
   yield [
     'slow-headers',
@@ -169,7 +170,7 @@ function* createAttacks(): Generator<[name: string, attack: Attack]> {
 
 const ATTACKS = new Map(createAttacks())
 
-/** Attacks until the process that wants it has gone. A connection that ends is opened anew. */
+/** Attacks until the parent process disconnects. Closed connections are reopened. */
 function runAttack(attack: Attack, port: number): void {
   process.on('disconnect', () => process.exit())
   const {
@@ -202,7 +203,7 @@ function runAttack(attack: Attack, port: number): void {
   process.send!('attacking')
 }
 
-/** Calls `listener` each time that so many responses have come, however they are cut into pieces. */
+/** Calls `listener` after every `count` responses, however the responses are split into chunks. */
 function onResponses(socket: Socket, count: number, listener: () => void): void {
   const STATUS_LINE_START = 'HTTP/1.1 '
   let left = count
@@ -221,7 +222,7 @@ function fillSocket(socket: Socket, bytes: Buffer): void {
   while (socket.writable && socket.write(bytes));
 }
 
-/** Serves the module in a server of `node:http`, until the process that wants it has gone. */
+/** Serves the module with `node:http` until the parent process disconnects. */
 async function serveWithNode(): Promise<void> {
   process.on('disconnect', () => process.exit())
   const server = createServer(createPlantStore({ tokens: { [TOKEN]: 'ada' } })).listen(0, '127.0.0.1')
@@ -229,13 +230,13 @@ async function serveWithNode(): Promise<void> {
   process.send!((server.address() as AddressInfo).port)
 }
 
-/** Starts this program again in a process of its own, which takes nothing from this one, with more arguments. */
+/** Runs this script with additional arguments in a child process, so that the load doesn't slow down this process. */
 function spawnSelf(...args: string[]): ChildProcess {
   const own = [...process.execArgv, ...process.argv.slice(1)]
   return spawn(process.execPath, [...own, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
 
-/** Ends such a process. */
+/** Stops a child process of `spawnSelf`. */
 async function stopChild(child: ChildProcess): Promise<void> {
   child.disconnect()
   await once(child, 'exit')
@@ -255,7 +256,7 @@ async function measureAttack(
   const target = isBare ? await startNodeServer() : await Program.start(settings, ['--max-semi-space-size=16'])
   const { child, port } = target
   await createPlants(port, TOKEN, plants ?? 10, () => ({ name: 'x'.repeat(plants === undefined ? 10 : 60_000) }))
-  // V8 comes to keep more memory for young objects on any busy server.
+  // Warm up: under any load, V8 enlarges its young generation.
   await Promise.all(Array.from({ length: 20 }, () => measureLatencies(port, asked, 2, 0)))
   const [memoryBefore, baseline] = [readResidentBytes(child), await measureLatencies(port, asked, 2)]
   const stopTracking = trackPeakMemory(child)

@@ -1,8 +1,8 @@
-// Makes a server of a distributed table fail again and again under load, as docs/scaling.md makes the table. On Debian,
-// by hand:
+// Repeatedly fails a server of a distributed table (set up as in docs/scaling.md) under load. Run it manually, on
+// Debian:
 //   apt-get install postgresql pgbouncer haproxy
 //   npm run distributed -- --plants 20000 --failures 20 --kinds stop,freeze,kill
-// Before that it measures how many plants are created and deleted in a second, in as many ways as the document has.
+// First, it measures the creates and deletes per second of each setup in that document.
 import { parseArgs } from 'node:util'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -14,17 +14,17 @@ import { Program } from '../support/program/program.ts'
 import type { PostgresServer } from '../support/wire/debian-servers.ts'
 import { runWithCleanup } from '../support/child-process.ts'
 
-/** How a server is lost, and what brings it back. */
+/** How to make a server fail, and how to recover it. */
 type FailureKind = Readonly<Record<'fail' | 'recover', (server: PostgresServer) => unknown>>
 
 const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   stop: { fail: (server) => server.stop('immediate'), recover: (server) => server.launch() },
-  /** Its processes stand still, and the kernel of their machine goes on taking packets. */
+  /** The processes hang, but the kernel still accepts packets. */
   freeze: { fail: (server) => server.signal('SIGSTOP'), recover: (server) => server.signal('SIGCONT') },
   kill: { fail: (server) => server.signal('SIGKILL'), recover: (server) => server.launch() },
 }
 
-/** How long a server is away, and how long the load is counted before, in milliseconds. */
+/** How long a server is down, and how long throughput is measured before, in milliseconds. */
 const OUTAGE_MS = 10_000
 const BASELINE_MS = 3000
 
@@ -39,7 +39,7 @@ const { values } = parseArgs({
 })
 const CLIENTS = Number(values.clients)
 
-/** Has many clients create plants of 100 owners, and delete them, and says how many they did in a second. */
+/** Creates and deletes plants of 100 owners concurrently, and prints the creates and deletes per second. */
 async function measureThroughput(name: string, store: Store): Promise<void> {
   const total = Number(values.plants)
   async function runAll(operate: (owner: string, id: bigint) => unknown): Promise<number> {
@@ -57,14 +57,14 @@ async function measureThroughput(name: string, store: Store): Promise<void> {
   console.log(`${name}: ${creates} creates and ${deletes} deletes a second`)
 }
 
-/** How much is acknowledged in a second. */
+/** Measures the acknowledged writes per second. */
 async function measureRate(workload: Workload, ms: number): Promise<number> {
   const { acknowledged } = workload
   await sleep(ms)
   return Math.round(((workload.acknowledged - acknowledged) * 1000) / ms)
 }
 
-/** Has a server fail. Rates are what was acknowledged in a second to the owner on the other server. */
+/** Fails and recovers a server. `before` and `during` are the writes per second of the owner on the other server. */
 async function runFailure(
   table: DistributedTable,
   program: Program,
@@ -108,9 +108,9 @@ await runWithCleanup(async (scope) => {
     postgresStore(pool, index === 0 ? { maxBatch: 1, maxInFlight: 10, timeoutMs: 60_000 } : {}),
   ) as [PostgresStore, ...PostgresStore[]]
   for (const store of nodeStores) await store.migrate()
-  await measureThroughput('one server, a plain table, groups of 128', nodeStores[0]!)
-  await measureThroughput('two servers, a store for each', spread(nodeStores))
-  await measureThroughput('two servers behind a front, groups of 1', coordinatorStore)
+  await measureThroughput('one server, unpartitioned table, batches of 128', nodeStores[0]!)
+  await measureThroughput('two servers, one store per server', spread(nodeStores))
+  await measureThroughput('two servers behind a coordinator, batches of 1', coordinatorStore)
   for (const pool of pools) await pool.end()
 
   const program = await Program.start({

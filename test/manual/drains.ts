@@ -1,10 +1,10 @@
-// Ends the program again and again while clients create plants, and counts the requests that are lost. By hand:
-//   npm run drains                       a client that comes too late is refused, which is no loss
-//   npm run drains -- --nginx            behind nginx, with a second program: nobody may notice anything
-//   npm run handovers                    the next program begins on the same port before the old one ends
-//   npm run handovers -- --migrate       the same where Linux hands on connections that the old one leaves behind
-//   npm run handovers -- --systemd       one program after another on a socket that stays open
-//   npm run handovers -- --slowest 0     clients that send their bodies at once, and so come more often
+// Repeatedly stops the program while clients create plants, and counts the lost requests. Run it manually:
+//   npm run drains                       connections that arrive after the drain are refused, which isn't a loss
+//   npm run drains -- --nginx            behind nginx with a second program, every request must succeed
+//   npm run handovers                    the next program starts on the same port before the old one stops
+//   npm run handovers -- --migrate       the same, but Linux migrates queued connections (tcp_migrate_req)
+//   npm run handovers -- --systemd       one program after another, on a socket that stays open
+//   npm run handovers -- --slowest 0     clients send their bodies immediately, and therefore connect more often
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
   options: {
     cycles: { type: 'string', default: '20' },
     clients: { type: 'string', default: '24' },
-    /** How long a client takes to send a body, at most, in milliseconds. */
+    /** The maximum time in which a client sends a body, in milliseconds. */
     slowest: { type: 'string', default: '300' },
     store: { type: 'string' },
     nginx: { type: 'boolean', default: false },
@@ -35,7 +35,7 @@ const CLIENTS = Number(options.clients)
 const LOAD_OPTIONS = { slowestMs: Number(options.slowest), stopsIfRefused: !options.nginx && !options.handover }
 
 if (options.migrate) {
-  // In a network of its own: the setting is one of the whole machine, and takes root.
+  // In a separate network namespace, because the setting applies to the whole machine and requires root.
   const prelude = 'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && exec "$@"'
   const rerunCommand = [
     process.execPath,
@@ -74,7 +74,7 @@ async function drainRepeatedly(start: () => Promise<Program>): Promise<void> {
   }
 }
 
-/** Has clients of one port go on while what listens there is replaced. */
+/** Keeps clients sending requests to a port while the program that listens there is replaced. */
 async function replaceUnderLoad(port: number, replace: (cycle: number) => Promise<void>): Promise<void> {
   const load = new DrainLoad(port, CLIENTS, LOAD_OPTIONS)
   for (let cycle = 0; cycle < CYCLES; cycle++) {
@@ -93,8 +93,8 @@ async function replaceBehindNginx(
 ): Promise<void> {
   const ports = [await findFreePort(), await findFreePort()] as const
   const programs = [await start(ports[0]), await start(ports[1])]
-  // With the buffering of requests nginx would send each at once. Without max_fails it goes on asking a program that it
-  // found stopped, and does not learn of the next stop before it happens.
+  // With request buffering, nginx would send each request as a whole. With max_fails=0, nginx keeps sending requests to
+  // a program after it was stopped, so each stop happens under load.
   const configuration = `
     upstream plants {
       server 127.0.0.1:${ports[0]} max_fails=0;

@@ -1,4 +1,5 @@
-// Has a cluster of Patroni fail over again and again under load, as docs/postgres-high-availability.md configures it. On Debian, by hand:
+// Repeatedly fails over a Patroni cluster (configured as in docs/postgres-high-availability.md) under load. Run it
+// manually, on Debian:
 //   apt-get install postgresql patroni etcd-server haproxy
 //   npm run failover -- --times 10 --kinds crash,freeze
 import { parseArgs } from 'node:util'
@@ -9,31 +10,34 @@ import { PatroniCluster, type ClusterNode } from '../support/database/servers/pa
 import { Program } from '../support/program/program.ts'
 import { Workload } from '../support/database/histories/workload.ts'
 
-/** How a primary is lost, and what brings its machine back. */
+/** How to make the primary fail, and how to recover its machine. */
 interface FailureKind {
   readonly fail: (machine: ClusterNode, cluster: PatroniCluster) => unknown
   readonly recover?: (machine: ClusterNode) => void
 }
 
 const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
-  /** Planned, as for an upgrade. */
+  /** A planned switchover, for example for an upgrade. */
   switchover: { fail: (machine, cluster) => cluster.switchover(machine) },
-  /** The server's process dies. */
+  /** The PostgreSQL process dies. */
   crash: { fail: (machine) => machine.killPostgres() },
-  /** All of the machine dies. */
+  /** The whole machine dies. */
   death: { fail: (machine) => machine.kill(), recover: (machine) => machine.start() },
-  /** The machine hangs. */
+  /** The machine hangs until its watchdog resets it. */
   freeze: { fail: freezeUntilWatchdog, recover: (machine) => machine.start() },
-  /** The machine loses the others, but the service does not lose it. */
+  /** The machine is disconnected from the other machines, but not from the program. */
   isolation: { fail: (machine) => machine.etcdProxy.block(), recover: (machine) => machine.etcdProxy.unblock() },
-  /** The machine hangs, has no watchdog, and wakes when there is another primary. Patroni before 3.0.3 may go back to it. */
+  /**
+   * A machine without a watchdog hangs, and resumes when there is another primary. Before version 3.0.3, Patroni can
+   * fail back to it.
+   */
   wake: { fail: (machine) => machine.freeze(), recover: (machine) => machine.unfreeze() },
 }
 
-/** When the watchdog resets a machine whose Patroni is silent, in milliseconds: the `ttl` less a margin of 5 s. */
+/** When the watchdog resets a machine with an unresponsive Patroni, in ms: the `ttl` minus a margin of 5 s. */
 const WATCHDOG_MS = 15_000
 
-/** Does what a watchdog would do. */
+/** Freezes a machine, and kills it when its watchdog would. */
 async function freezeUntilWatchdog(machine: ClusterNode): Promise<void> {
   machine.freeze()
   await sleep(WATCHDOG_MS)
@@ -50,7 +54,7 @@ const { values } = parseArgs({
   },
 })
 
-/** Looks from now on, each 20 ms; gives the longest time in which nothing was acknowledged, in seconds. */
+/** Checks progress every 20 ms. The returned function returns the longest time without an acknowledged write, in s. */
 function trackLongestOutage(workload: Workload): () => number {
   let [acknowledged, lastProgressAt, longestMs] = [workload.acknowledged, performance.now(), 0]
   const timer = setInterval(() => {

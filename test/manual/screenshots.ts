@@ -1,4 +1,4 @@
-// Makes the pictures of the page for people that the README shows.
+// Takes the screenshots of the web UI in the README.
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openAsAda } from '../support/page/web-ui-page.ts'
@@ -11,7 +11,7 @@ const PLANTS = [
   ['9223372036854775807', 'Sequoiadendron giganteum', 'old'],
 ] as const
 
-test('the pictures are made', async (t) => {
+test('takes the screenshots of the README', async (t) => {
   const { url } = await startProgram(t, { PORT: '3000' })
   const plantPage = await openAsAda(t, url)
   await plantPage.page.setViewport({ width: 1120, height: 985 })

@@ -1,5 +1,5 @@
-// Reads lists of 200,000 plants slowly: at 64 KiB and at 60 kB a second, which must bring them whole, and at 300 bytes
-// a second, which must end. By hand, in five minutes:
+// Reads long lists slowly: 200,000 plants at 64 KiB/s and at 60 kB/s, which must complete, and large plants at
+// 300 bytes/s, which must be disconnected. Run it manually; it runs for about five minutes:
 //   npm run slow-readers
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -9,21 +9,21 @@ import { Program, TOKEN } from '../support/program/program.ts'
 
 const PLANT_COUNT = 200_000
 
-/** The owner of a list that is more than the kernel takes for a client. */
+/** The token of an owner whose list exceeds the socket buffers of the kernel. */
 const BOB_TOKEN = 'Ym9i'
 const LARGE_PLANT = { name: 'x'.repeat(50_000) }
 
 const createPlant = (n: number): { name: string } => ({ name: `Monstera deliciosa ${String(n).padStart(20, '0')}` })
 const LIST_BYTES = PLANT_COUNT * `${JSON.stringify(createPlant(0))},`.length + 1
 
-/** Asks for the list, and takes a piece of it after each pause. After `maxSeconds` it takes what is left. */
+/** Requests a list, and reads a chunk of it after each pause. After `maxSeconds`, reads the rest without pauses. */
 async function readSlowly(port: number, chunkBytes: number, pauseMs: number, maxSeconds: number, token = TOKEN) {
   const buffer = Buffer.alloc(Math.min(chunkBytes, 16_384))
   let [bytes, allowance, tail] = [0, 0, '']
   const socket = connect({
     port,
     host: '127.0.0.1',
-    // Node reads so much at a time, and only while this says so.
+    // Node reads at most one buffer at a time, and pauses when the callback returns false.
     onread: {
       buffer,
       callback(length) {
@@ -46,7 +46,8 @@ async function readSlowly(port: number, chunkBytes: number, pauseMs: number, max
     isClosed = await Promise.race([closed, setTimeout(pauseMs, false)])
   }
   const seconds = Math.round(elapsedSeconds())
-  // What a client that was cut has not taken yet is still here: only reading all of it shows that the rest is missing.
+  // If the server has closed the connection, unread data is still buffered here. Read it all to see whether the list is
+  // complete.
   allowance = Infinity
   socket.resume()
   await closed

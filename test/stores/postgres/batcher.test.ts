@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createBatcher } from '../../../src/stores/postgres/batcher.ts'
 
-/** A batcher whose groups end when the test says so, the groups that it sent, and the sizes of which it told. */
+/** Creates a batcher whose batches finish when the test calls `release`. Records the batches and the reported sizes. */
 function createBlockedBatcher() {
   const groups: (readonly string[])[] = []
   const sizes: number[] = []
@@ -22,7 +22,7 @@ function createBlockedBatcher() {
   return { add, groups, sizes, release }
 }
 
-test('sends a megabyte of large plants at a time', async () => {
+test('limits a batch of large plants to about 1 MB', async () => {
   const { add, groups, release } = createBlockedBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f'].map((write) => add(write, 600_000))
   for (let i = 0; i < 4; i++) await release()
@@ -30,7 +30,7 @@ test('sends a megabyte of large plants at a time', async () => {
   await Promise.all(results)
 })
 
-test('leaves callers of their own to a group if more wait than have been answered, and tells of each group', async () => {
+test('leaves writes in the queue to keep successive batches about equal in size, and reports the size of each batch', async () => {
   const { add, groups, sizes, release } = createBlockedBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()

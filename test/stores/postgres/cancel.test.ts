@@ -11,19 +11,19 @@ import { skipWithoutDebianServers, PostgresServer } from '../../support/wire/deb
 import { startMessageServer } from '../../support/wire/message-server.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-/** What PostgreSQL sends in place of a version, and the request to cancel process 7 with key -2. */
+/** An SSLRequest, and a CancelRequest for process 7 with the secret key -2. */
 const SSL_REQUEST = '0000000804d2162f'
 const CANCEL_7 = '0000001004d2162e00000007fffffffe'
 
 const BACKEND = { processID: 7, secretKey: -2, host: '127.0.0.1' }
 
-/** What the store needs of a connection, and nothing else. */
+/** Creates a connection with the methods that the store requires, and these fields. */
 function createConnection(fields: object): Parameters<typeof cancelStatement>[0] {
   return { query: () => Promise.reject(new Error()), release: () => undefined, on: () => undefined, ...fields }
 }
 
 for (const ssl of [undefined, false]) {
-  test(`sends the request of the protocol, settles when the server closes, and leaves no timer, if ssl is ${ssl}`, async (t) => {
+  test(`sends a cancel request, resolves when the server closes the connection, and clears its timer: ssl is ${ssl}`, async (t) => {
     const { port, received } = await startMessageServer(t)
     const before = countTimers()
     await cancelStatement(createConnection({ ...BACKEND, port, ssl }), 10_000)
@@ -32,7 +32,7 @@ for (const ssl of [undefined, false]) {
   })
 }
 
-test('goes to the address that the connection leads to, whatever its name leads to by then', async (t) => {
+test('cancels at the IP address of the connection, even if its host name now resolves to another address', async (t) => {
   const { port, received } = await startMessageServer(t)
   const stream = { remoteAddress: '127.0.0.1' }
   await cancelStatement(
@@ -42,7 +42,7 @@ test('goes to the address that the connection leads to, whatever its name leads 
   assert.deepEqual(received, [CANCEL_7])
 })
 
-test('goes over TLS with the certificates of the system, unless the connection has its own', async (t) => {
+test('verifies the TLS certificate with the system CAs unless the connection has its own', async (t) => {
   const { port, received } = await startMessageServer(t, (socket) => {
     socket.write('S')
     new TLSSocket(socket, { isServer: true, ...TLS }).on('error', () => undefined)
@@ -53,11 +53,11 @@ test('goes over TLS with the certificates of the system, unless the connection h
 })
 
 for (const [name, host, servername] of [
-  ['a name', 'localhost', 'localhost'],
-  ['an address', '127.0.0.1', false],
-  ['no host', undefined, false],
+  ['a host name', 'localhost', 'localhost'],
+  ['an IP address', '127.0.0.1', false],
+  ['a missing host', undefined, false],
 ] as const) {
-  test(`names the server over TLS as the connection does, by ${name}, and shows its certificate`, async (t) => {
+  test(`uses the TLS options of the connection, including its client certificate and SNI, with ${name}`, async (t) => {
     const seen: unknown[] = []
     const { port } = await startMessageServer(t, (socket) => {
       socket.write('S')
@@ -76,34 +76,42 @@ for (const [name, host, servername] of [
 }
 
 for (const [name, take, message] of [
-  ['refuses TLS', (socket: Socket) => socket.write('N'), 'The server rejected TLS for the cancel request.'],
+  ['rejects TLS', (socket: Socket) => socket.write('N'), 'The server rejected TLS for the cancel request.'],
   [
-    'ends the connection',
+    'closes the connection',
     (socket: Socket) => socket.end(),
     'The server closed the connection before the cancel request was sent.',
   ],
-  ['ends it instead of beginning TLS', (socket: Socket) => socket.end('S'), /^Client network socket disconnected/],
-  ['says nothing', () => undefined, 'No response within 500 ms.'],
-  ['says nothing more about TLS', (socket: Socket) => socket.write('S'), 'No response within 500 ms.'],
+  [
+    'closes the connection instead of starting TLS',
+    (socket: Socket) => socket.end('S'),
+    /^Client network socket disconnected/,
+  ],
+  ['never responds', () => undefined, 'No response within 500 ms.'],
+  ['never responds to the TLS handshake', (socket: Socket) => socket.write('S'), 'No response within 500 ms.'],
 ] as const) {
-  test(`sends no key to a server that ${name}, fails, and leaves no timer`, { timeout: 300_000 }, async (t) => {
-    const { port, received } = await startMessageServer(t, take)
-    const before = countTimers()
-    await assert.rejects(cancelStatement(createConnection({ ...BACKEND, port, ssl: true }), 500), { message })
-    assert.deepEqual(received, [SSL_REQUEST])
-    await waitUntil(() => countTimers() === before)
-  })
+  test(
+    `never sends the secret key, rejects and clears its timer if the server ${name}`,
+    { timeout: 300_000 },
+    async (t) => {
+      const { port, received } = await startMessageServer(t, take)
+      const before = countTimers()
+      await assert.rejects(cancelStatement(createConnection({ ...BACKEND, port, ssl: true }), 500), { message })
+      assert.deepEqual(received, [SSL_REQUEST])
+      await waitUntil(() => countTimers() === before)
+    },
+  )
 }
 
 for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }, { secretKey: 8 }]) {
-  test(`fails if a connection tells only ${JSON.stringify(fields)}`, async () => {
+  test(`rejects if the connection only exposes ${JSON.stringify(fields)}`, async () => {
     const message = 'Cannot cancel the statement: the connection has no processID or no secretKey.'
     await assert.rejects(cancelStatement(createConnection(fields), 10_000), { message })
   })
 }
 
-suite('asks whether a server says anything', () => {
-  test('with a probe that opens no session and leaves no timer or connection behind', async (t) => {
+suite('isResponding', () => {
+  test('sends a request that opens no session, and closes its connection and timer', async (t) => {
     let closed: Promise<unknown> | undefined
     const { port, received } = await startMessageServer(t, (socket) => {
       closed = once(socket, 'close')
@@ -116,38 +124,28 @@ suite('asks whether a server says anything', () => {
     await closed
   })
 
-  test('and takes the end of the connection, or a refusal, for an answer', async (t) => {
+  test('counts a closed or refused connection as a response', async (t) => {
     const { port } = await startMessageServer(t)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port }), 10_000), true)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port: 1 }), 10_000), true)
   })
 
-  test('but not its silence', async (t) => {
+  test('returns false if the server never responds', async (t) => {
     const { port } = await startMessageServer(t, () => undefined)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port }), 50), false)
   })
 })
 
-test(
-  'cancels a statement of PostgreSQL over TCP, a Unix socket or TLS',
-  { skip: skipWithoutDebianServers },
-  async (t) => {
-    const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
-    const server = await PostgresServer.start(t, tls)
-    for (const config of [
-      { host: '127.0.0.1' },
-      { host: server.folder },
-      { host: 'localhost', ssl: { ca: TLS.cert } },
-    ]) {
-      const client = new Client({ user: 'plants', database: 'postgres', port: server.port, ...config })
-      await client.connect()
-      const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
-      await server.waitForRows(
-        `SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`,
-      )
-      await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
-      await asleep
-      await client.end()
-    }
-  },
-)
+test('cancels a PostgreSQL statement over TCP, a Unix socket or TLS', { skip: skipWithoutDebianServers }, async (t) => {
+  const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
+  const server = await PostgresServer.start(t, tls)
+  for (const config of [{ host: '127.0.0.1' }, { host: server.folder }, { host: 'localhost', ssl: { ca: TLS.cert } }]) {
+    const client = new Client({ user: 'plants', database: 'postgres', port: server.port, ...config })
+    await client.connect()
+    const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
+    await server.waitForRows(`SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`)
+    await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
+    await asleep
+    await client.end()
+  }
+})

@@ -1,4 +1,4 @@
-// What a store says about a table that it can use, and when it waits for the database to be repaired.
+// Warnings about tables that the store can use, and database problems that make it unready until they're fixed.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
@@ -15,7 +15,7 @@ const KEY = 'PRIMARY KEY (owner, id)'
 const columnsWith = (collation: string, key = KEY) =>
   `(owner text COLLATE ${collation}, id bigint, name text, tag text${key && `, ${key}`})`
 
-/** Makes a table, and opens a store that collects its warnings. */
+/** Creates a table, and a store whose warnings are collected. */
 async function createTableAndStore(sql: string) {
   await pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${sql}`)
   const warnings: string[] = []
@@ -27,7 +27,7 @@ const createCollationWarning = (collation: string) =>
   `The column owner of public.plant_store_plants has the collation ${collation}, not C. Its sort order can change ` +
   'with an update of the operating system; plants are then missing until the indexes are rebuilt.'
 
-suite('warns once, not for each connection, of a table', () => {
+suite('warns once, not for each connection, about a table', () => {
   for (const [name, sql, warnings] of [
     ['that is unlogged', `CREATE UNLOGGED TABLE plant_store_plants ${columnsWith('"C"')}`, [unloggedWarning]],
     [
@@ -37,14 +37,14 @@ suite('warns once, not for each connection, of a table', () => {
       [unloggedWarning],
     ],
     [
-      'whose owners have another collation than C',
+      'whose owner column has another collation than C',
       `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
       [createCollationWarning('"und-x-icu"')],
     ],
   ] as const) {
     test(name, { skip: name.includes('collation') && skipWithoutPostgres }, async () => {
       const { store, warnings: given } = await createTableAndStore(sql)
-      // Each connection is new to the store.
+      // Concurrent calls open several connections, each of which the store checks.
       const plants = [1n, 2n, 3n].map((id) => store.create(`owner ${id}`, { id, name: 'fern' }))
       await Promise.all([
         ...plants,
@@ -57,7 +57,7 @@ suite('warns once, not for each connection, of a table', () => {
   }
 
   test(
-    'whose owners have the collation of a database in which that is not C',
+    'whose owner column has the collation of the database, if that is not C',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
@@ -71,7 +71,7 @@ suite('warns once, not for each connection, of a table', () => {
           PLANT_STORE_MIGRATE: '1',
         })
         await program.waitUntilReady()
-        // The table that the program has made has the collation C whatever the database has.
+        // A table that the program creates has the collation C, whatever the collation of the database.
         assert.deepEqual(getWarnings(program.stderr.lines), [])
         await query(
           server.url.replace(/postgres$/, name),
@@ -87,7 +87,7 @@ suite('warns once, not for each connection, of a table', () => {
   test('with row-level security that applies to the role', { skip: skipWithoutPostgres }, async (t) => {
     const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       ALTER TABLE plant_store_plants ENABLE ROW LEVEL SECURITY`)
-    // It doesn't apply to the role that the table belongs to.
+    // Row-level security doesn't apply to the owner of the table.
     await store.ping()
     assert.deepEqual(warnings, [])
     const role = `${database.config.database}_clerk`
@@ -106,9 +106,9 @@ suite('warns once, not for each connection, of a table', () => {
   })
 })
 
-suite('is not ready', () => {
+suite('is unready', () => {
   for (const kind of ['INSERT', 'DELETE']) {
-    test(`while a rule does nothing instead of each ${kind}`, async () => {
+    test(`while a rule discards each ${kind}`, async () => {
       const { store } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
         CREATE RULE swallow AS ON ${kind} TO plant_store_plants DO INSTEAD NOTHING`)
       await assert.rejects(store.ping(), { code: '0A000' })
@@ -144,12 +144,15 @@ function getWarnings(lines: readonly string[]) {
     .map(({ reason }) => reason)
 }
 
-suite('is not ready while the version of a collation is not the recorded one', { skip: skipWithoutPostgres }, () => {
+suite('while the recorded version of a collation is outdated,', { skip: skipWithoutPostgres }, () => {
   const outdate = (name: string) => `UPDATE pg_collation SET collversion = '1' WHERE collname = '${name}'`
   for (const [name, sql] of [
-    ['of the owner', `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`],
     [
-      'of the key',
+      'is unready if the owner column has that collation',
+      `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
+    ],
+    [
+      'is unready if the unique index has that collation',
       `CREATE TABLE plant_store_plants ${columnsWith('"C"', '')};
         CREATE UNIQUE INDEX ON plant_store_plants (owner COLLATE "und-x-icu", id)`,
     ],
@@ -171,7 +174,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
   }
 
   test(
-    'if it is the default of the database, until the collation version is refreshed',
+    'is unready if the database has that collation, until the version is refreshed',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
@@ -196,7 +199,7 @@ suite('is not ready while the version of a collation is not the recorded one', {
     },
   )
 
-  test('unless it is used for other columns only', async (t) => {
+  test('stays ready if only other columns use that collation', async (t) => {
     const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       CREATE INDEX ON plant_store_plants (name COLLATE "und-x-icu"); ${outdate('und-x-icu')}`)
     t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))
@@ -205,25 +208,29 @@ suite('is not ready while the version of a collation is not the recorded one', {
   })
 })
 
-test('uses a table again after the repair that docs/postgres.md shows', { skip: skipWithoutPostgres }, async () => {
-  const [REPAIR] = findCodeBlocks(readDocument('docs/postgres.md'), 'sql').filter(
-    ({ heading }) => heading === 'Collations',
-  )
-  const columns = columnsWith('"und-x-icu"', '')
-  const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columns};
+test(
+  'is ready after the repair in docs/postgres.md removes duplicates and rebuilds the indexes',
+  { skip: skipWithoutPostgres },
+  async () => {
+    const [REPAIR] = findCodeBlocks(readDocument('docs/postgres.md'), 'sql').filter(
+      ({ heading }) => heading === 'Collations',
+    )
+    const columns = columnsWith('"und-x-icu"', '')
+    const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columns};
     CREATE UNIQUE INDEX own ON plant_store_plants (owner, id);
     INSERT INTO plant_store_plants VALUES ('ann', 1, 'first'), ('ann', 2, 'fern'), ('Ann', 1, 'moss')`)
-  // As if the index hadn't found the first plant when it was created again.
-  const isReady = (value: boolean) => `UPDATE pg_index SET indisready = ${value} WHERE indexrelid = 'own'::regclass`
-  await pool.query(isReady(false))
-  await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'again')`)
-  await pool.query(isReady(true))
-  await pool.query(REPAIR!.code)
-  const { rows } = await pool.query<{ name: string }>('SELECT name FROM plant_store_plants ORDER BY owner, id')
-  assert.deepEqual(
-    rows.map(({ name }) => name),
-    ['moss', 'first', 'fern'],
-  )
-  assert.equal(await store.create('ann', { id: 1n, name: 'again' }), false)
-  assert.deepEqual(warnings, [])
-})
+    // As if the index had failed to find the first plant when it was created again.
+    const isReady = (value: boolean) => `UPDATE pg_index SET indisready = ${value} WHERE indexrelid = 'own'::regclass`
+    await pool.query(isReady(false))
+    await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'again')`)
+    await pool.query(isReady(true))
+    await pool.query(REPAIR!.code)
+    const { rows } = await pool.query<{ name: string }>('SELECT name FROM plant_store_plants ORDER BY owner, id')
+    assert.deepEqual(
+      rows.map(({ name }) => name),
+      ['moss', 'first', 'fern'],
+    )
+    assert.equal(await store.create('ann', { id: 1n, name: 'again' }), false)
+    assert.deepEqual(warnings, [])
+  },
+)

@@ -1,4 +1,4 @@
-// What a driver can't parse: `pg` parses in a listener, and what it throws there would end the process.
+// Responses that the driver can't parse: `pg` parses in a listener, where an exception would end the process.
 import assert from 'node:assert/strict'
 import { createServer, connect } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
@@ -11,7 +11,7 @@ import { startProgram } from '../../support/program/program.ts'
 import { startMessageServer } from '../../support/wire/message-server.ts'
 import { listen, getPort } from '../../support/wire/service.ts'
 
-/** A proxy that replaces what the server sends next by these bytes. */
+/** Starts a proxy whose `tamper` replaces the next data from the server. */
 async function startTamperingProxy(t: TestContext, target: number) {
   let replacement: Buffer | undefined
   let replaced = 0
@@ -36,11 +36,11 @@ async function startTamperingProxy(t: TestContext, target: number) {
   }
 }
 
-/** Two messages of the type DataRow, and one of the type Authentication. */
+/** Two DataRow messages and an Authentication message. */
 const MESSAGES = {
-  'a row without its fields': '44000000060003',
-  'fields of negative length, as a broken proxy sends them': '4400000010' + '0003' + 'fffffffb' + '7fffffff' + '0000',
-  'an authentication method that the driver does not know': '520000000800000007',
+  'a row without fields': '44000000060003',
+  'fields of negative length': '4400000010' + '0003' + 'fffffffb' + '7fffffff' + '0000',
+  'an unknown authentication method': '520000000800000007',
 }
 
 suite('a response that the driver cannot parse (denial of service by an uncaught exception)', () => {
@@ -61,7 +61,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     })
   }
 
-  test('closes a connection in a pool that the host created', async (t) => {
+  test('closes the connection, even if the application created the pool', async (t) => {
     const { url } = await openProxiedDatabase(t)
     const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
     const own = new URL(url)
@@ -70,7 +70,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     t.after(() => pool.end())
     const store = postgresStore(pool)
     await store.migrate()
-    tamper(MESSAGES['a row without its fields'])
+    tamper(MESSAGES['a row without fields'])
     const error = await captureError(store.create('ann', { id: 1n, name: 'fern' }))
     assert.equal(
       String(error),
@@ -79,9 +79,9 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     await store.list('ann', { limit: 1, maxBytes: 1 })
   })
 
-  test('while connecting leaves the program unready, and alive', async (t) => {
+  test('while connecting makes the program unready, but keeps it running', async (t) => {
     const { port } = await startMessageServer(t, (socket) => {
-      socket.write(Buffer.from(MESSAGES['an authentication method that the driver does not know'], 'hex'))
+      socket.write(Buffer.from(MESSAGES['an unknown authentication method'], 'hex'))
     })
     const program = await startProgram(t, { PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants` })
     assert.match(
@@ -93,7 +93,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
   })
 })
 
-test('needs no stream', () => {
+test('closeOnParseError ignores connections without a stream', () => {
   closeOnParseError(undefined)
   closeOnParseError({})
 })

@@ -1,4 +1,4 @@
-// A server that is far away, and one whose name servers don't answer.
+// A database server with a long round-trip time, and one whose DNS servers don't respond.
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -17,8 +17,8 @@ const create = async (program: Program, id: number) => {
   return status
 }
 
-suite('far away', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
-  /** Starts a server that takes only TLS and SCRAM, behind a network with this round-trip time. Returns its URL. */
+suite('a distant server', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
+  /** Starts a server that requires TLS and SCRAM, behind a proxy that adds this round-trip time. Returns its URL. */
   async function startFarServer(t: TestContext, roundTripMs: number) {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
     const server = await PostgresServer.start(t, tls)
@@ -31,7 +31,7 @@ suite('far away', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
     return `postgres://clerk:secret@127.0.0.1:${proxy.port}/postgres?sslmode=require`
   }
 
-  test('is reached with a round-trip time of 340 ms, TLS, SCRAM and channel binding', async (t) => {
+  test('works with a round-trip time of 340 ms, TLS, SCRAM and channel binding', async (t) => {
     const url = await startFarServer(t, 340)
     assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).exited, 0)
     const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require&connect_timeout=10` })
@@ -39,7 +39,7 @@ suite('far away', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
     assert.equal(await create(program, 1), 200)
   })
 
-  test('is ready with a round-trip time of 600 ms while plants are created', async (t) => {
+  test('keeps the program ready with a round-trip time of 600 ms while plants are created', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_URL: await startFarServer(t, 600) })
     await program.waitUntilReady()
     let id = 0
@@ -65,12 +65,12 @@ suite('far away', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
 
 suite('channel_binding=require', { skip: skipWithoutDebianServers }, () => {
   for (const [name, sslmode, method] of [
-    ['asks for a password in plain text', 'require', 'password'],
-    ['asks for an MD5 hash', 'require', 'md5'],
-    ['asks for nothing', 'require', 'trust'],
-    ['has no TLS', 'disable', 'scram-sha-256'],
+    ['requests a plaintext password', 'require', 'password'],
+    ['requests an MD5 hash', 'require', 'md5'],
+    ['requires no authentication', 'require', 'trust'],
+    ['does not use TLS', 'disable', 'scram-sha-256'],
   ] as const) {
-    test(`sends no password to a server that ${name}`, async (t) => {
+    test(`never sends the password to a server that ${name}`, async (t) => {
       const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`, 'log_connections=on']
       const encryption = method === 'md5' ? ['password_encryption=md5'] : []
       const server = await PostgresServer.start(t, [...tls, ...encryption])
@@ -87,7 +87,7 @@ suite('channel_binding=require', { skip: skipWithoutDebianServers }, () => {
   }
 })
 
-test('--migrate names the missing connection if the server never answers', { timeout: 300_000 }, async (t) => {
+test('--migrate reports the connection timeout if the server never responds', { timeout: 300_000 }, async (t) => {
   const { port } = await startMessageServer(t, () => undefined)
   const environment = {
     PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants`,
@@ -101,8 +101,8 @@ test('--migrate names the missing connection if the server never answers', { tim
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-suite('name servers that never answer', { skip: needsNamespaces, timeout: 300_000 }, () => {
-  /** Starts a program whose resolver asks a name server that never answers, for 20 s. */
+suite('while DNS servers never respond,', { skip: needsNamespaces, timeout: 300_000 }, () => {
+  /** Starts a program whose DNS server never responds. Its resolver retries for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')
     t.after(() => socket.close())
@@ -128,7 +128,7 @@ suite('name servers that never answer', { skip: needsNamespaces, timeout: 300_00
     assert.equal(program.child.signalCode, 'SIGTERM')
   })
 
-  test('the program ends at its deadline', async (t) => {
+  test('the program exits at its drain timeout', async (t) => {
     const program = await startWithoutNames(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '1000' })
     program.child.kill('SIGTERM')
     const startedAt = performance.now()

@@ -40,7 +40,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
     return { store, events }
   }
 
-  test('has the driver give up connections that are slow to come, dead or old', async (t) => {
+  test('configures the driver to drop connections that are slow to open, dead or old', async (t) => {
     t.mock.method(Math, 'random', () => 0.5)
     const { mock } = t.mock.method(pg, 'Pool')
     const { store } = await openStore(url, { postgresPoolSize: 3 })
@@ -59,7 +59,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
     })
   })
 
-  test('gives a statement two fifths of the time of a call', async (t) => {
+  test('limits each statement to two fifths of the store timeout', async (t) => {
     t.after(() => proxy.unblock())
     const { store } = await openStore(url, { storeTimeoutMs: 2501 })
     proxy.block()
@@ -68,7 +68,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
     await store.close?.()
   })
 
-  test('counts its connections, and the statements that wait for one, by the metrics that docs/postgres.md lists', async (t) => {
+  test('exposes open connections and waiting statements in the metrics that docs/postgres.md lists', async (t) => {
     t.after(() => proxy.unblock())
     const timersBefore = countTimers()
     for (const [postgresBatch, expected] of [
@@ -97,7 +97,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
     assert.equal(countTimers(), timersBefore)
   })
 
-  test('opens a database with characters in percent-encoding', { skip: skipWithoutPostgres }, async (t) => {
+  test('opens a database whose name is percent-encoded in the URL', { skip: skipWithoutPostgres }, async (t) => {
     const name = `${database.config.database} a/b?c#d@e&f+g%2F`
     await runAdminSql(`CREATE DATABASE "${name}"`)
     t.after(() => runAdminSql(`DROP DATABASE "${name}" WITH (FORCE)`))
@@ -113,11 +113,11 @@ suite('in this process', { timeout: 300_000 }, async () => {
     assert.equal(rowCount, 0)
   })
 
-  test('does not begin if a file is missing that the URL names', async () => {
+  test('rejects a URL that refers to a missing file', async () => {
     await assert.rejects(openStore(`${url}?sslmode=verify-ca&sslrootcert=/nowhere`), { code: 'ENOENT' })
   })
 
-  test('tries again after half a second and then after twice the time, and no more once it is closed', async () => {
+  test('retries the connection after 0.5 s with exponential backoff, and stops retrying after close', async () => {
     await proxy.close()
     const timersBefore = countTimers()
     const { store, events } = await openStore(url)
@@ -135,7 +135,7 @@ suite('in this process', { timeout: 300_000 }, async () => {
   })
 })
 
-test('starts before its server, says so once, and is ready once it has come', async (t) => {
+test('starts before its database server, logs the outage once, and becomes ready when the server starts', async (t) => {
   const { proxy, url } = await openProxiedDatabase(t)
   await proxy.close()
   const program = await startProgram(t, { PLANT_STORE_URL: url })
@@ -154,7 +154,7 @@ test('starts before its server, says so once, and is ready once it has come', as
 })
 
 for (const takeAway of ['close', 'block'] as const) {
-  test(`stops while its server is away, or says nothing: ${takeAway}`, async (t) => {
+  test(`exits with status 0 on SIGTERM while its database server is ${takeAway === 'close' ? 'unreachable' : 'unresponsive'}`, async (t) => {
     const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
     await proxy[takeAway]()
@@ -164,19 +164,19 @@ for (const takeAway of ['close', 'block'] as const) {
   })
 }
 
-test('makes no table if it is told so, and ends the start if there is none', async (t) => {
+test('never creates the table with PLANT_STORE_MIGRATE=0, and exits if the table is missing', async (t) => {
   const { database, url } = await openProxiedDatabase(t)
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' }
   const refused = new Program({ PORT: '0', ...environment })
   assert.equal(await refused.exited, 2)
   const said = refused.stderr.lines.join('\n')
-  assert.match(said, /^plant-store: PLANT_STORE_URL .*: the table plant_store_plants does not exist [^\n]*$/)
+  assert.match(said, /^plant-store: .* PLANT_STORE_URL: the table plant_store_plants does not exist [^\n]*$/)
   await database.openPool().query(schema)
   const program = await startProgram(t, environment)
   assert.deepEqual(await createPlant(program), CREATED)
 })
 
-/** Starts a program whose role has these rights to the table that is there. */
+/** Starts a program whose role has only these privileges on the existing table. */
 async function startWithRights(t: TestContext, rights: string) {
   const { database, url } = await openProxiedDatabase(t)
   const role = `${database.config.database}_clerk`
@@ -189,7 +189,7 @@ async function startWithRights(t: TestContext, rights: string) {
   return startProgram(t, { PLANT_STORE_URL: url.replace(/\/\/[^@]*@/, `//${role}:p%40ss%23w0rd@`) })
 }
 
-test('needs no rights but three if the table is there', { skip: skipWithoutPostgres }, async (t) => {
+test('needs only SELECT, INSERT and DELETE if the table exists', { skip: skipWithoutPostgres }, async (t) => {
   const program = await startWithRights(t, 'SELECT, INSERT, DELETE')
   assert.deepEqual(await createPlant(program), CREATED)
   assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
@@ -198,7 +198,7 @@ test('needs no rights but three if the table is there', { skip: skipWithoutPostg
 })
 
 for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name)']) {
-  test(`is not ready with no rights but ${rights}`, { skip: skipWithoutPostgres }, async (t) => {
+  test(`is unready if its role has only ${rights}`, { skip: skipWithoutPostgres }, async (t) => {
     const program = await startWithRights(t, rights)
     assert.match(String((await program.waitForLogEvent('unreachable'))['reason']), /permission denied for table/)
     assert.equal((await program.fetch('/readyz')).status, 503)
@@ -206,10 +206,10 @@ for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name
 }
 
 for (const setting of ['server_encoding', 'client_encoding']) {
-  test(`ends the start if the ${setting} is not UTF-8`, async (t) => {
+  test(`exits if the ${setting} is not UTF-8`, async (t) => {
     const { database, url } = await openProxiedDatabase(t)
-    // The driver asks for UTF-8, and whatever is between it and the server can change that. Here the server's own
-    // function does, in this database.
+    // The driver requests UTF-8, but a proxy between it and the server could change the encoding. Here a replaced
+    // function of the server pretends that this has happened.
     await database.openPool().query(
       `SET allow_system_table_mods = on;
       CREATE OR REPLACE FUNCTION pg_catalog.current_setting(text) RETURNS text LANGUAGE sql STABLE AS
@@ -222,8 +222,8 @@ for (const setting of ['server_encoding', 'client_encoding']) {
   })
 }
 
-suite('with servers of its own', { skip: skipWithoutDebianServers }, () => {
-  test('goes over a Unix socket, and over TLS as libpq would, and prints nothing but its log', async (t) => {
+suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
+  test('connects over a Unix socket and over TLS like libpq, and logs only its start', async (t) => {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
     const server = await PostgresServer.start(t, tls)
     for (const [id, url, address] of [
@@ -240,7 +240,7 @@ suite('with servers of its own', { skip: skipWithoutDebianServers }, () => {
     }
   })
 
-  test('has a new password for new connections after SIGHUP, without a restart', async (t) => {
+  test('uses the new password for new connections after SIGHUP, without a restart', async (t) => {
     const server = await PostgresServer.start(t)
     writeFileSync(
       join(server.data, 'pg_hba.conf'),
@@ -269,7 +269,7 @@ suite('with servers of its own', { skip: skipWithoutDebianServers }, () => {
     assert.deepEqual(await createPlant(program), CREATED)
   })
 
-  test('waits for a standby to be promoted', async (t) => {
+  test('is unready on a standby until the standby is promoted', async (t) => {
     const standby = await PostgresServer.startStandby(t, await PostgresServer.start(t), 'standby')
     const program = await startProgram(t, { PLANT_STORE_URL: standby.url })
     assert.equal((await createPlant(program))[0], 503)

@@ -11,17 +11,17 @@ import { createMockPool } from '../../support/database/mock-pool.ts'
 import { skipWithoutPostgres, openDatabase } from '../../support/database/postgres-database.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-// Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
+// Not in a hook: Node doesn't wait for hooks if `--test-name-pattern` excludes every test of this file.
 const database = await openDatabase({ after })
 const pool = database.openPool()
 await postgresStore(pool).migrate()
 beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
-// A host may have chosen so.
+// An application can have changed the parser of bigint; the store must not depend on the default.
 types.setTypeParser(types.builtins.INT8, Number)
 storeConformance({ test, create: () => postgresStore(pool) })
 
-test('returns exact pages', () => assertExactPages(postgresStore(pool), 100))
+test('returns pages with exactly the requested plants', () => assertExactPages(postgresStore(pool), 100))
 
 function createPlant(id: number, name = `plant ${id}`) {
   return { id: BigInt(id), name, tag: id % 2 === 0 ? 'even' : 'odd' }
@@ -34,7 +34,7 @@ async function listPlants(owner: string) {
   return plants.map(({ id, name, tag }) => ({ id, name, tag }))
 }
 
-test('is not ready without its table, makes one, and leaves it as it is where there is one', async () => {
+test('is unready until migrate creates the table, and migrating again keeps the plants', async () => {
   const store = postgresStore(pool)
   await store.ping()
   await pool.query('DROP TABLE plant_store_plants')
@@ -45,7 +45,7 @@ test('is not ready without its table, makes one, and leaves it as it is where th
   assert.deepEqual(await listPlants('ann'), [createPlant(1)])
 })
 
-test('makes its table from many connections at once', { skip: skipWithoutPostgres }, async () => {
+test('creates the table when many connections migrate concurrently', { skip: skipWithoutPostgres }, async () => {
   const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
   await Promise.all(rivals.map((store) => store.ping()))
   for (let round = 0; round < 5; round++) {
@@ -55,7 +55,7 @@ test('makes its table from many connections at once', { skip: skipWithoutPostgre
   }
 })
 
-test('says why its table cannot be made', async () => {
+test('rejects migrate with the error of the server if the table cannot be created', async () => {
   await pool.query('DROP TABLE plant_store_plants')
   await pool.query('CREATE TYPE plant_store_plants AS ENUM ()')
   await assert.rejects(postgresStore(pool).migrate(), { code: '42710' })
@@ -64,7 +64,7 @@ test('says why its table cannot be made', async () => {
 })
 
 /**
- * Makes another table in place of the usual one, which comes back after the test. Settles with a store that meets it.
+ * Replaces the table until the test ends. Returns a store that uses the replacement.
  */
 async function replaceTable(t: TestContext, sql: string) {
   const replace = (text: string) => pool.query(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; ${text}`)
@@ -73,10 +73,10 @@ async function replaceTable(t: TestContext, sql: string) {
   return postgresStore(pool)
 }
 
-/** Leaves an index as a CREATE INDEX CONCURRENTLY does that has failed. */
+/** Marks an index as invalid, like a failed CREATE INDEX CONCURRENTLY. */
 const INVALIDATE_INDEX = `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'plant_store_plants_own'::regclass`
 
-suite('does not use a table', () => {
+suite('rejects a table', () => {
   const key = 'PRIMARY KEY (owner, id)'
   const sound = `id bigint, name text, tag text, ${key}`
   const noKey = 'it has no unique index on (owner, id) that is valid, not partial and not deferrable'
@@ -88,46 +88,50 @@ suite('does not use a table', () => {
   const index = 'CREATE UNIQUE INDEX plant_store_plants_own ON plant_store_plants'
   const required = 'its column x is required and has no default'
   for (const [name, columns, problem, before = '', after = ''] of [
-    ['without a key', 'id bigint, name text, tag text', noKey],
+    ['without a primary key', 'id bigint, name text, tag text', noKey],
     [
-      'with a deferrable key',
+      'with a deferrable primary key',
       `id bigint, name text, tag text, ${key} DEFERRABLE`,
       `${noKey}; its index plant_store_plants_pkey is deferrable`,
     ],
     [
-      'with a key of other columns',
+      'with a primary key on other columns',
       'id bigint PRIMARY KEY, name text, tag text, UNIQUE (id, tag)',
       `${noKey}; ${unique('id_tag_key', 'pkey')}`,
     ],
-    ['without a tag', `id bigint, name text, ${key}`, 'it has no column tag'],
-    ['whose tag must be there', `id bigint, name text, tag text NOT NULL, ${key}`, 'its column tag is NOT NULL'],
-    ['whose tag has a check that refuses NULL', `${sound}, CHECK (tag IS NOT NULL)`, 'its column tag is NOT NULL'],
+    ['without a tag column', `id bigint, name text, ${key}`, 'it has no column tag'],
+    ['whose tag column is NOT NULL', `id bigint, name text, tag text NOT NULL, ${key}`, 'its column tag is NOT NULL'],
     [
-      'that other tables inherit from',
+      'whose tag column has a check constraint that rejects NULL',
+      `${sound}, CHECK (tag IS NOT NULL)`,
+      'its column tag is NOT NULL',
+    ],
+    [
+      'with child tables',
       sound,
       'other tables inherit from it, and its unique index does not apply to their rows',
       '',
       'CREATE TABLE child () INHERITS (plant_store_plants)',
     ],
     ['without partitions', `${sound}) PARTITION BY LIST (owner`, 'it has no partitions'],
-    ['of other types', `id integer, name varchar(10), tag json, ${key}`, `its column ${types}`],
-    ['where no two owners can use one id', `${sound}, UNIQUE (id)`, unique('id_key')],
-    ['where each name is unique', `${sound}, UNIQUE (name)`, unique('name_key')],
-    ['where each name of an owner is unique', `${sound}, UNIQUE (owner, name)`, unique('owner_name_key')],
+    ['whose columns have other types', `id integer, name varchar(10), tag json, ${key}`, `its column ${types}`],
+    ['whose ids must be unique across owners', `${sound}, UNIQUE (id)`, unique('id_key')],
+    ['whose names must be unique across owners', `${sound}, UNIQUE (name)`, unique('name_key')],
+    ['whose names must be unique for each owner', `${sound}, UNIQUE (owner, name)`, unique('owner_name_key')],
     ['with an exclusion constraint', `${sound}, EXCLUDE USING btree (name WITH =)`, unique('name_excl')],
     ['with a unique index on an expression', sound, unique('own'), '', `${index} (lower(owner), id)`],
     ['with a partial unique index', sound, unique('own'), '', `${index} (id) WHERE tag IS NULL`],
     [
-      'with a second key that is deferrable',
+      'with a second unique constraint that is deferrable',
       `${sound}, UNIQUE (owner, id) DEFERRABLE`,
       'its index plant_store_plants_owner_id_key is deferrable',
     ],
     ['with an invalid unique index', sound, unique('own'), '', `${index} (id); ${INVALIDATE_INDEX}`],
     ...(
       [
-        ['that ignores spaces at the end, which merges owners', 'bpchar_ops', ''],
+        ['that ignores trailing spaces, which merges owners', 'bpchar_ops', ''],
         [
-          'of its own, which can ignore case and merge owners',
+          'that is user-defined, which could ignore case and merge owners',
           'loose',
           `CREATE FUNCTION compare(text, text) RETURNS int IMMUTABLE LANGUAGE sql
               AS 'SELECT bttextcmp(lower($1), lower($2))';
@@ -139,45 +143,51 @@ suite('does not use a table', () => {
       const after = `${index} (owner ${operators}, id)`
       return [
         [
-          `whose only key has an operator class ${what}`,
+          `whose only unique index has an operator class ${what}`,
           'id bigint, name text, tag text',
           `${noKey}; ${wrong}`,
           before,
           after,
         ],
-        [`with a second key of an operator class ${what}`, sound, wrong, before, after],
+        [`with a second unique index with an operator class ${what}`, sound, wrong, before, after],
       ] as const
     }),
-    ['whose only key is partial', 'id bigint, name text, tag text', noKey, '', `${index} (owner, id) WHERE id > 0`],
     [
-      'whose only key is invalid',
+      'whose only unique index is partial',
+      'id bigint, name text, tag text',
+      noKey,
+      '',
+      `${index} (owner, id) WHERE id > 0`,
+    ],
+    [
+      'whose only unique index is invalid',
       'id bigint, name text, tag text',
       noKey,
       '',
       `${index} (owner, id); ${INVALIDATE_INDEX}`,
     ],
-    ['with another column that is NOT NULL', `x int NOT NULL, ${sound}`, required],
-    ['with a column of a domain that is NOT NULL', `x d, ${sound}`, required, 'CREATE DOMAIN d AS text NOT NULL'],
+    ['with another column that is NOT NULL and has no default', `x int NOT NULL, ${sound}`, required],
+    ['with another column whose domain is NOT NULL', `x d, ${sound}`, required, 'CREATE DOMAIN d AS text NOT NULL'],
     [
-      'with a column of a domain of a domain that is NOT NULL',
+      'with another column whose domain is based on a NOT NULL domain',
       `x e, ${sound}`,
       required,
       'CREATE DOMAIN d AS text NOT NULL; CREATE DOMAIN e AS d',
     ],
     [
-      'with a column of a domain whose check refuses NULL',
+      'with another column whose domain has a check constraint that rejects NULL',
       `x d, ${sound}`,
       required,
       'CREATE DOMAIN d AS text CHECK (VALUE IS NOT NULL)',
     ],
-    ['with a column whose check refuses NULL', `x int CHECK (x IS NOT NULL), ${sound}`, required],
+    ['with another column whose check constraint rejects NULL', `x int CHECK (x IS NOT NULL), ${sound}`, required],
     [
-      'whose id is generated',
+      'whose id column is generated',
       sound.replace('bigint', 'bigint GENERATED ALWAYS AS IDENTITY'),
       'its column id is generated',
     ],
     [
-      'whose tag is generated',
+      'whose tag column is generated',
       sound.replace('tag text', 'tag text GENERATED ALWAYS AS (name) STORED'),
       'its column tag is generated',
     ],
@@ -190,7 +200,7 @@ suite('does not use a table', () => {
         CREATE UNIQUE INDEX plant_store_plants_own ON ann (id)`,
     ],
     [
-      'with a partition that needs another value',
+      'with a partition that requires a value for another column',
       `x int, ${sound}) PARTITION BY LIST (owner`,
       required,
       '',
@@ -212,18 +222,18 @@ suite('does not use a table', () => {
 
   for (const [name, sql, problem] of [
     [
-      'whose owners have a nondeterministic collation, which merges owners',
+      'whose owner column has a nondeterministic collation, which merges owners',
       `CREATE TABLE plant_store_plants (owner text COLLATE loose, ${sound})`,
       'its column owner has the collation loose, which treats different owners as equal; ' +
         `${noKey}; its index plant_store_plants_pkey has a collation that treats different owners as equal`,
     ],
     [
-      'whose only key has a nondeterministic collation, which merges owners',
+      'whose only unique index has a nondeterministic collation, which merges owners',
       `CREATE TABLE plant_store_plants (owner text, id bigint, name text, tag text); ${index} (owner COLLATE loose, id)`,
       `${noKey}; its index plant_store_plants_own has a collation that treats different owners as equal`,
     ],
     [
-      'with a second key of a nondeterministic collation, which merges owners',
+      'with a second unique index with a nondeterministic collation, which merges owners',
       `CREATE TABLE plant_store_plants (owner text, ${sound}); ${index} (owner COLLATE loose, id)`,
       'its index plant_store_plants_own has a collation that treats different owners as equal',
     ],
@@ -246,22 +256,22 @@ suite('does not use a table', () => {
   }
 })
 
-suite('uses a table', () => {
+suite('accepts a table', () => {
   const columns = 'at timestamp DEFAULT now(), tag text, name text, id bigint, owner text, PRIMARY KEY (owner, id)'
   const index = 'CREATE UNIQUE INDEX ON plants (id, owner) INCLUDE (tag)'
   for (const [name, sql] of [
-    ['with another column, in another order', `CREATE TABLE plants (${columns})`],
+    ['with an additional column and another column order', `CREATE TABLE plants (${columns})`],
     [
-      'with a unique index, and texts that have no limit',
+      'with a unique index instead of a primary key, and varchar columns without a limit',
       `CREATE TABLE plants (owner varchar, id bigint, name varchar, tag varchar); ${index}`,
     ],
     [
-      'with other keys on (owner, id), as while one is rebuilt',
+      'with more indexes on (owner, id), as during REINDEX CONCURRENTLY',
       `CREATE TABLE plants (${columns}); CREATE UNIQUE INDEX plants_pkey_ccnew ON plants (owner, id);
         CREATE UNIQUE INDEX ON plants (owner, id) WHERE tag IS NULL; CREATE INDEX ON plants (name)`,
     ],
     [
-      'with other columns that fill themselves',
+      'with additional columns that have defaults or are generated',
       `CREATE DOMAIN d AS text NOT NULL DEFAULT 'd'; CREATE TABLE plants (a serial, b int NOT NULL DEFAULT 1, c d,
         e int GENERATED ALWAYS AS IDENTITY, f text NOT NULL GENERATED ALWAYS AS (name) STORED, ${columns})`,
     ],
@@ -277,7 +287,7 @@ suite('uses a table', () => {
   }
 })
 
-test('lets the first of several creates or deletes of an id win', async () => {
+test('applies only the first of several concurrent creates or deletes of an id', async () => {
   const store = postgresStore(pool, { maxInFlight: 1 })
   const blocker = store.create('ann', createPlant(0))
   const names = ['first', 'second', 'third']
@@ -292,7 +302,7 @@ test('lets the first of several creates or deletes of an id win', async () => {
 })
 
 test(
-  'has groups of several processes wait for each other, and never in a circle',
+  'never deadlocks when several processes write the same plants in batches',
   { skip: skipWithoutPostgres },
   async () => {
     const deadlocks: unknown[] = []
@@ -317,11 +327,11 @@ test(
   },
 )
 
-test('keeps the neighbours of what the database refuses, its index cannot take, or a rule of the host', async (t) => {
+test('creates the other plants of a batch when the database rejects a value, an index row is too large or a constraint fails', async (t) => {
   await pool.query(`ALTER TABLE plant_store_plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')`)
   t.after(() => pool.query('ALTER TABLE plant_store_plants DROP CONSTRAINT no_weeds'))
   const store = postgresStore(pool, { maxInFlight: 1 })
-  // Not a text that the server could compress.
+  // Random text, so that the server can't compress it.
   const long = Array.from({ length: 300 }, () => randomUUID()).join('')
   const blocker = store.create('ann', createPlant(100))
   const names = ['a', 'too long', 'c\0', 'd', 'weed', 'f', 'g']
@@ -338,7 +348,7 @@ test('keeps the neighbours of what the database refuses, its index cannot take, 
   assert.deepEqual(kept, ['a', 'd', 'f', 'g', 'plant 100'])
 })
 
-test('has the server send little more than a page, and counts bytes only where plants are large', async () => {
+test('fetches little more than a page from the server, and limits bytes in SQL only when plants are large', async () => {
   const asked: (string | undefined)[] = []
   let sent = 0
   const store = postgresStore(
@@ -365,39 +375,35 @@ test('has the server send little more than a page, and counts bytes only where p
   assert.deepEqual(asked, [small, large, large, large, large])
 })
 
-test(
-  'shows nobody the plant by which it finds out whether the disk is full',
-  { skip: skipWithoutPostgres },
-  async (t) => {
-    const store = postgresStore(pool)
-    const befall = (code: string) =>
-      pool.query(`CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS
+test('never lists the plant that a write probe creates', { skip: skipWithoutPostgres }, async (t) => {
+  const store = postgresStore(pool)
+  const befall = (code: string) =>
+    pool.query(`CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN ${code}; RETURN OLD; END $$`)
-    await befall(`RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'`)
-    t.after(() => pool.query('DROP FUNCTION befall CASCADE'))
-    await pool.query('CREATE TRIGGER disk BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
-    await captureUnavailable(store.create('ann', createPlant(1)))
-    await pool.query('DROP TRIGGER disk ON plant_store_plants')
+  await befall(`RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'`)
+  t.after(() => pool.query('DROP FUNCTION befall CASCADE'))
+  await pool.query('CREATE TRIGGER disk BEFORE INSERT ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
+  await captureUnavailable(store.create('ann', createPlant(1)))
+  await pool.query('DROP TRIGGER disk ON plant_store_plants')
 
-    await befall('PERFORM pg_advisory_xact_lock(1)')
-    await pool.query('CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
-    const holder = await pool.connect()
-    t.after(() => holder.release(true))
-    await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
-    const pinged = store.ping()
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-    await waitUntil(async () => (await pool.query(waiting)).rows.length > 0)
-    assert.deepEqual(await listPlants(''), [])
-    await holder.query('ROLLBACK')
-    await pinged
-    assert.deepEqual(await listPlants(''), [])
-  },
-)
+  await befall('PERFORM pg_advisory_xact_lock(1)')
+  await pool.query('CREATE TRIGGER wait BEFORE DELETE ON plant_store_plants FOR EACH ROW EXECUTE FUNCTION befall()')
+  const holder = await pool.connect()
+  t.after(() => holder.release(true))
+  await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)')
+  const pinged = store.ping()
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+  await waitUntil(async () => (await pool.query(waiting)).rows.length > 0)
+  assert.deepEqual(await listPlants(''), [])
+  await holder.query('ROLLBACK')
+  await pinged
+  assert.deepEqual(await listPlants(''), [])
+})
 
-test('deletes a group by the index, though its plan was made while the table was empty', async () => {
+test('deletes a batch with an index scan although the statement was planned while the table was empty', async () => {
   const connection = skipWithoutPostgres === false ? database.openPool({ max: 1 }) : pool
   const store = postgresStore(connection, { maxInFlight: 1 })
-  // A connection plans a prepared statement five times before it keeps a plan.
+  // The server plans a prepared statement five times before it considers a generic plan.
   for (let round = 0; round < 8; round++) await Promise.all(createPlants(50).map(({ id }) => store.delete('ann', id)))
   await connection.query(`INSERT INTO plant_store_plants SELECT 'ann', id, 'fern' FROM generate_series(1, 10000) AS id`)
   const prepared = `SELECT name FROM pg_prepared_statements WHERE name LIKE 'plant-store delete many %'`

@@ -5,7 +5,7 @@ import { createClientClass } from '../../../src/stores/postgres/driver.ts'
 import { isSameDatabase, parsePostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { createTempFile } from '../../support/temp-files.ts'
 
-suite('is written for the driver', () => {
+suite('converts a connection URL for the driver', () => {
   const compatible = 'uselibpqcompat=true'
   const verifyFull = `sslmode=verify-full&${compatible}`
   const cases: [string, string][] = [
@@ -48,7 +48,7 @@ suite('is written for the driver', () => {
   for (const [url, written] of cases) test(url, () => assert.equal(parsePostgresUrl(url).connectionString, written))
 })
 
-suite('is refused, and nothing of its password is said', () => {
+suite('rejects a connection URL without exposing its password', () => {
   const form =
     'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25'
   const oneHost = 'the URL must have only one host; for several servers, use a proxy such as HAProxy, or a DNS name'
@@ -99,7 +99,7 @@ suite('is refused, and nothing of its password is said', () => {
   for (const [url, message] of cases) test(url, () => assert.throws(() => parsePostgresUrl(url), { message }))
 })
 
-suite('is read in the terms of the driver and of Node', () => {
+suite('converts URL parameters to options of the driver and of TLS', () => {
   function read(parameters: string) {
     const {
       connectTimeoutMs,
@@ -132,7 +132,9 @@ suite('is read in the terms of the driver and of Node', () => {
     ],
     ['ssl_max_protocol_version=TLSv1.2&sslpassword=secret', { maxVersion: 'TLSv1.2', passphrase: 'secret' }],
   ] as const) {
-    test(parameters, () => assert.deepEqual(read(parameters), { ...defaults, ...expected }))
+    test(parameters === '' ? 'no parameters' : parameters, () =>
+      assert.deepEqual(read(parameters), { ...defaults, ...expected }),
+    )
   }
 
   test('sslcrl', (t) => {
@@ -140,7 +142,7 @@ suite('is read in the terms of the driver and of Node', () => {
   })
 })
 
-suite('names a database with characters in percent-encoding', () => {
+suite('decodes the database name of a connection URL', () => {
   for (const [url, database] of [
     ['postgres://ann@host', ''],
     ['postgres://ann@host/', ''],
@@ -153,20 +155,20 @@ suite('names a database with characters in percent-encoding', () => {
   }
 })
 
-test('has the driver check the certificate of a server that has an IP address', () => {
+test('makes the driver verify the certificate of a server that is addressed by IP', () => {
   const url = 'postgres://ann@192.0.2.1/plants?sslmode=verify-full'
   const { StoreClient } = createClientClass(Client, () => parsePostgresUrl(url))
   const { ssl } = new StoreClient() as unknown as { ssl: object }
   assert.deepEqual(ssl, { host: '192.0.2.1' })
 })
 
-suite('names the same database as another one', () => {
+suite('recognizes URLs of the same database that differ only in the password', () => {
   for (const [other, isSame] of [
     ['postgres://ann:new@host/plants?password=new&connect_timeout=5', true],
     ['postgres://ann:old@host/plants?password=old&connect_timeout=6', false],
     ['postgres://ann:old@host/other?password=old&connect_timeout=5', false],
   ] as const) {
-    test(`${other}: ${isSame}`, () => {
+    test(`${other}: ${isSame ? 'same' : 'different'}`, () => {
       assert.equal(isSameDatabase('postgres://ann:old@host/plants?password=old&connect_timeout=5', other), isSame)
     })
   }

@@ -1,5 +1,5 @@
 import '../../support/fakeable-timers.ts'
-// What a store asks of a pool, and what it makes of the answers, as far as `test/simulation/postgres/` does not see it.
+// How the store uses a pool and handles its responses, where `test/simulation/postgres/` doesn't cover it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { suite, test } from 'node:test'
@@ -24,14 +24,14 @@ import { measureHeapUsed } from '../../support/memory-usage.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { startMessageServer } from '../../support/wire/message-server.ts'
 
-/** The end of a statement's name, which stands for its text. */
+/** The suffix of a statement name: a hash of its text. */
 const DIGEST = / [0-9a-f]{16}$/
 
 const ONE_ROW_CHANGED: QueryResult = { rows: [], rowCount: 1 }
 
-/** A store whose pool gives these answers, one after the other. */
+/** Creates a store whose pool returns these responses in order, and then succeeds. */
 function createScriptedStore(responses: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}) {
-  /** The name of each statement, or its text if it has none, and its values. */
+  /** The name (or the text, for unnamed statements) and the values of each statement. */
   const sentQueries: unknown[][] = []
   const warnings: string[] = []
   function query({ name, text, values }: Query): Promise<QueryResult> {
@@ -50,7 +50,7 @@ function throwFault(): never {
   throw new Error('a fault of the listener')
 }
 
-test('gives names up if who is warned is nobody, throws, or rejects', async () => {
+test('stops using prepared statements although onWarning is missing, throws or rejects', async () => {
   for (const onWarning of [undefined, throwFault, (): unknown => Promise.resolve().then(throwFault)]) {
     const { store } = createScriptedStore([createServerError('26000')], { onWarning })
     assert.equal(await deletePlant(store), true)
@@ -58,7 +58,7 @@ test('gives names up if who is warned is nobody, throws, or rejects', async () =
   }
 })
 
-test('sends a statement again without its name and warns, but none that had no name', async () => {
+test('retries an unknown prepared statement without its name and warns, but never retries unnamed statements', async () => {
   const refusal = createServerError('26000')
   const { store, asked, warnings } = createScriptedStore([refusal], { preparedStatements: false })
   assert.equal(await captureError(deletePlant(store)), refusal)
@@ -69,7 +69,7 @@ test('sends a statement again without its name and warns, but none that had no n
   assert.deepEqual([named.asked.length, named.warnings], [2, [warning]])
 })
 
-test('takes rows as arrays of texts, and leaves the driver neither values nor rows', async () => {
+test('requests rows as arrays of strings, and clears the values and rows that the driver keeps', async () => {
   const queries: Query[] = []
   const result: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const store = postgresStore(createMockPool((query) => (queries.push(query), Promise.resolve(result))))
@@ -78,16 +78,16 @@ test('takes rows as arrays of texts, and leaves the driver neither values nor ro
   assert.deepEqual([values, result.rows, rowMode, types.getTypeParser()('7')], [[], [], 'array', '7'])
 })
 
-test('sends a statement that loses after a wait of chance, which may be twice as long each time', async (t) => {
+test('retries serialization failures with exponential backoff and jitter', async (t) => {
   t.mock.method(Math, 'random', () => 20)
   const { store } = createScriptedStore([createServerError('40001'), createServerError('40001')])
   const startedAt = performance.now()
   await deletePlant(store)
-  // Timers may be due a millisecond early.
+  // Timers can fire a millisecond early.
   assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
 })
 
-test('asks by statements that write nothing whether a plant can be created, if the table refuses what is tried', async () => {
+test('pings with statements that change no rows if a constraint rejects the plant of the write probe', async () => {
   const { store, asked } = createScriptedStore([createServerError('53100'), createServerError('23514')])
   await captureError(store.create('ann', { id: 1n, name: 'fern' }))
   await store.ping()
@@ -99,7 +99,7 @@ test('asks by statements that write nothing whether a plant can be created, if t
   ])
 })
 
-test('believes for 900 ms what a ping has tried, and that a write which has had no answer will get one', async (t) => {
+test('reuses the result of a write probe for 900 ms, and becomes unready when a write has waited more than 900 ms', async (t) => {
   let now = 1000
   t.mock.method(performance, 'now', () => now)
   const full = createServerError('53100')
@@ -116,7 +116,7 @@ test('believes for 900 ms what a ping has tried, and that a write which has had 
   const answers = [new Promise<QueryResult>((resolve) => (answer = resolve))]
   const other = postgresStore(createMockPool(() => answers.shift() ?? Promise.resolve(ONE_ROW_CHANGED)))
   const write = deletePlant(other)
-  // Waiting for a connection doesn't count: to a far server, it takes seconds.
+  // Waiting for a connection doesn't count: connecting to a distant server can take seconds.
   now += 2000
   await nextTick()
   now += 899
@@ -130,7 +130,7 @@ test('believes for 900 ms what a ping has tried, and that a write which has had 
   await write
 })
 
-test('stays ready if a write succeeds while a ping waits for its result', async () => {
+test('stays ready if a write succeeds while a ping is still waiting', async () => {
   // Only pings have no values.
   const store = postgresStore(
     createMockPool(({ values }) => (values.length === 0 ? never() : Promise.resolve(ONE_ROW_CHANGED))),
@@ -140,7 +140,7 @@ test('stays ready if a write succeeds while a ping waits for its result', async 
   await ping
 })
 
-test('shares the next statement of a page with all who ask for the same meanwhile, and for nothing else', async () => {
+test('shares one query among equal lists that arrive while such a query is running', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const { store, asked } = createScriptedStore(Array.from({ length: 7 }, () => page))
   const request = { limit: 10, maxBytes: 100 }
@@ -167,13 +167,13 @@ test('shares the next statement of a page with all who ask for the same meanwhil
   ])
 })
 
-test('deletes a plant that is there twice, as a foreign table may have it, and no other', async () => {
+test('deletes only the requested plant, even if a foreign table contains it twice', async () => {
   const twice: QueryResult = { rows: Array.from({ length: 2 }, () => ['ann', '1']), rowCount: 2 }
   const { store } = createScriptedStore([twice, twice])
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
 })
 
-test('leaves it to its caller to migrate again if the connection breaks', async () => {
+test('does not retry migrate if the connection breaks', async () => {
   const { store, asked } = createScriptedStore([
     createServerError('42P01'),
     new Error('Connection terminated unexpectedly'),
@@ -182,7 +182,7 @@ test('leaves it to its caller to migrate again if the connection breaks', async 
   assert.equal(asked.length, 2)
 })
 
-test('names the table with the schema that the first connection found, on connections that were checked meanwhile', async () => {
+test('uses the schema that the first checked connection found, even on connections that are checked concurrently', async () => {
   const found = ['public', 'other', 'public'].map((schema) => createInspectionResult({ schema, currentSchema: schema }))
   const looks: unknown[][] = []
   const texts: string[] = []
@@ -208,9 +208,9 @@ test('names the table with the schema that the first connection found, on connec
   for (const text of texts) assert.match(text, / FROM "public"\.plant_store_plants /)
 })
 
-test('outlives a session that ends with the packet that opens it, and listens once for all stores of a pool', async (t) => {
+test('survives a session that ends in the packet that opens it, and adds its listeners only once for each pool', async (t) => {
   const { port } = await startMessageServer(t, (socket) => {
-    // The password is right, the server is ready, and an administrator has it stop.
+    // Authentication succeeds, the server is ready, and an administrator shuts it down.
     const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']
     const fields = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
     socket.end(`${welcome}${ready}E\0\0\0${String.fromCharCode(4 + fields.length)}${fields}`)
@@ -225,7 +225,7 @@ test('outlives a session that ends with the packet that opens it, and listens on
   assert.deepEqual([pool.listenerCount('connect'), client.listenerCount('notice')], [1, 1])
 })
 
-test('lets an error of the code through as it is', async () => {
+test('rethrows programming errors unchanged', async () => {
   const bug = new TypeError('pool.options is undefined')
   function connect(): never {
     throw bug
@@ -234,8 +234,8 @@ test('lets an error of the code through as it is', async () => {
   assert.equal(await captureError(connectWithRetry({ connect }, 1000)), bug)
 })
 
-suite('during a fail-over', () => {
-  test('asks a pool again that lends nothing, and fails only once nothing else is under way', async (t) => {
+suite('during a failover', () => {
+  test('requests another connection when the pool is slow, and fails only when all requests have failed', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const failures: ((error: Error) => void)[] = []
     const connecting = connectWithRetry({ connect: () => new Promise((_, fail) => failures.push(fail)) }, 10_000)
@@ -246,7 +246,7 @@ suite('during a fail-over', () => {
     await assert.rejects(connecting, { message: 'second' })
   })
 
-  test('asks again until a connection was fit for use, and from then on once', async () => {
+  test('requests connections repeatedly until one passes its check, and after that only once', async () => {
     let asked = 0
     let answer = () => Promise.resolve(ONE_ROW_CHANGED)
     const pool = createMockPool(() => answer())
@@ -255,7 +255,7 @@ suite('during a fail-over', () => {
     answer = () => Promise.reject(createServerError('57P01'))
     await captureUnavailable(deletePlant(store))
     answer = () => Promise.resolve(ONE_ROW_CHANGED)
-    // The second does not come, and the third is fit.
+    // The second connection never arrives, and the third passes its check.
     assert.equal(await deletePlant(store), true)
     assert.equal(asked, 3)
     counting.connect = () => (asked++, never())
@@ -264,7 +264,7 @@ suite('during a fail-over', () => {
   })
 })
 
-test('waits for a silent server with a timer that keeps no process alive, and never after it is stopped', async () => {
+test('probes an unresponsive server with a timer that does not keep the process alive, and never after stop', async () => {
   const silence = new OutageDetector(never)
   const before = process.getActiveResourcesInfo()
   silence.begin(performance.now())
@@ -276,7 +276,7 @@ test('waits for a silent server with a timer that keeps no process alive, and ne
   assert.equal(silence.isActive, false)
 })
 
-test('waits for a silent server only if it was asked after it last said something, and sends nothing too late', async (t) => {
+test('ignores an unanswered message that is older than the last response, and never sends a statement after its deadline', async (t) => {
   t.mock.method(performance, 'now', () => 1000)
   const silence = new OutageDetector(() => Promise.resolve(true))
   silence.begin(1000)
@@ -291,7 +291,7 @@ test('waits for a silent server only if it was asked after it last said somethin
   await assert.rejects(new QueryRunner(createMockPool(never), 100, () => undefined).send(query, 1000), { message })
 })
 
-test('keeps no statement that is given up while the server says nothing', async (t) => {
+test('releases the memory of statements that time out while the server is unresponsive', async (t) => {
   const { port } = await startMessageServer(t, () => undefined)
   const connection = {
     ...(await createMockPool(() => Promise.resolve(ONE_ROW_CHANGED)).connect()),
@@ -307,7 +307,7 @@ test('keeps no statement that is given up while the server says nothing', async 
     return new WeakRef(query)
   }
   await giveUp()
-  // The server says nothing, but that is not why this pool lends nothing.
+  // The server is unresponsive, but this pool fails for another reason.
   let refusals = 0
   pool.connect = () => (refusals++, Promise.reject(new Error('Cannot use a pool after calling end on the pool')))
   await giveUp()
@@ -320,7 +320,7 @@ test('keeps no statement that is given up while the server says nothing', async 
   await waitUntil(() => (measureHeapUsed(), statement.deref() === undefined))
 })
 
-suite('refuses at once, and says why', () => {
+suite('postgresStore throws a TypeError immediately', () => {
   const aPool = createMockPool(() => Promise.reject(new Error('asked')))
   const whole = 'must be a whole number from 1 to'
   const rows = [

@@ -1,4 +1,4 @@
-// Statements do the same whatever the session has been set to, by a role, or by another client of a pooler.
+// Statements have the same effect with any session settings, whether a role or another client of a pooler has set them.
 import assert from 'node:assert/strict'
 import { after, suite, test, type TestContext } from 'node:test'
 import { defaults, type Pool, type PoolConfig } from 'pg'
@@ -12,7 +12,7 @@ const database = await openDatabase({ after })
 /** Opens a pool with one connection, so that every statement runs in the session that a test changes. */
 async function openPool(t: TestContext, config: PoolConfig = {}) {
   const pool = database.openPool({ max: 1, ...config })
-  // Without a server, all pools share a session.
+  // Without a PostgreSQL server, all pools share one session.
   await pool.query('DISCARD ALL')
   await pool.query(`DO $$ DECLARE name text; BEGIN
     FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)' LOOP
@@ -32,7 +32,7 @@ async function listPlants(store: PostgresStore, owner = 'ann') {
   return plants.map(({ id, name, tag }) => (tag === undefined ? { id, name } : { id, name, tag }))
 }
 
-/** Has a store create, list and delete plants, alone and in groups, and be pinged. */
+/** Creates, lists and deletes plants, one at a time and in batches, and pings the store. */
 async function exerciseStore(store: PostgresStore) {
   assert.deepEqual(await Promise.all(plants.map((plant) => store.create('ann', plant))), [true, true, true])
   assert.deepEqual(await listPlants(store), plants)
@@ -53,19 +53,19 @@ async function countRows(pool: Pool, table: string) {
   return rows[0]!.count
 }
 
-suite('uses the table that it found first, although the session', () => {
+suite('uses the table that it found first, even if the session', () => {
   const other = `CREATE SCHEMA other; CREATE TABLE other.plant_store_plants ${COLUMNS}`
   for (const [name, sql, decoy] of [
     ['has another search_path', `${other}; SET search_path TO other`, 'other.plant_store_plants'],
     ['was used by pg_dump', `SELECT pg_catalog.set_config('search_path', '', false)`, undefined],
-    ['has a search_path without that schema', 'SET search_path TO nowhere', undefined],
+    ['has a search_path that excludes its schema', 'SET search_path TO nowhere', undefined],
     [
-      'has a temporary table of its name',
+      'has a temporary table with the same name',
       `CREATE TEMP TABLE plant_store_plants ${COLUMNS}`,
       'pg_temp.plant_store_plants',
     ],
     [
-      'has a temporary view of its name',
+      'has a temporary view with the same name',
       `CREATE TEMP VIEW plant_store_plants AS SELECT ''::text AS owner, 1::bigint AS id, ''::text AS name, ''::text AS tag`,
       undefined,
     ],
@@ -82,7 +82,7 @@ suite('uses the table that it found first, although the session', () => {
     })
   }
 
-  test('is new', async (t) => {
+  test('is new and has another search_path', async (t) => {
     const pool = await openPool(t)
     await pool.query(`${other}; CREATE TABLE public.plant_store_plants ${COLUMNS}`)
     const sessions = ['public', 'other', 'other', 'other']
@@ -90,7 +90,7 @@ suite('uses the table that it found first, although the session', () => {
       async connect() {
         const client = await pool.connect()
         await client.query(`SET search_path TO ${sessions.shift()}`)
-        // The store knows none of these connections.
+        // Each connection is a new object, so the store checks each of them.
         return { query: (query) => client.query(query), release: () => client.release(), on: () => undefined }
       },
     })
@@ -101,14 +101,14 @@ suite('uses the table that it found first, although the session', () => {
   })
 })
 
-test('passes over a temporary table at the start', async (t) => {
+test('ignores a temporary table at startup', async (t) => {
   const pool = await openPool(t)
   await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS}; CREATE TEMP TABLE plant_store_plants ${COLUMNS}`)
   await exerciseStore(postgresStore(pool))
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
 })
 
-test('waits for a session whose search_path has a schema if it has found no table yet', async (t) => {
+test('is unavailable until the search_path contains a usable schema, if it has not found its table yet', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await pool.query(`SET search_path TO ''`)
@@ -116,7 +116,7 @@ test('waits for a session whose search_path has a schema if it has found no tabl
     const { isOutcomeUnknown, cause } = await captureUnavailable(call())
     const message = 'The search_path of the session contains no schema that exists and that the role can use.'
     assert.deepEqual([isOutcomeUnknown, (cause as Error).message], [false, message])
-    // The pool replaces the connection; without a server, the session stays.
+    // The pool replaces the connection; without a PostgreSQL server, the session stays the same.
     await pool.query(`SET search_path TO ''`)
   }
   await pool.query('SET search_path TO public')
@@ -124,7 +124,7 @@ test('waits for a session whose search_path has a schema if it has found no tabl
   await exerciseStore(store)
 })
 
-test('finds a table that is made later, in any schema of the search_path', async (t) => {
+test('finds a table that is created later, in any schema of the search_path', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other; SET search_path TO public, other')
   const store = postgresStore(pool)
@@ -134,7 +134,7 @@ test('finds a table that is made later, in any schema of the search_path', async
   assert.equal(await countRows(pool, 'other.plant_store_plants'), 1)
 })
 
-test('makes its table in the schema that the session found no table in', async (t) => {
+test('creates its table in the schema where it first looked for it', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other')
   const store = postgresStore(pool)
@@ -147,7 +147,7 @@ test('makes its table in the schema that the session found no table in', async (
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 0)
 })
 
-test('is not ready while its table is in another schema or away, and never uses one elsewhere', async (t) => {
+test('is unready after its table was moved to another schema, and never uses the moved table', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -169,11 +169,11 @@ test('creates its table in a permanent schema even if the search_path begins wit
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
 })
 
-suite('quotes a schema', () => {
+suite('quotes the schema name', () => {
   for (const schema of ['Gärten', 'a.b', `it's "mine"`, 'back\\slash', 'x = y', '$1', '$user', 's'.repeat(63)]) {
     test(schema, async (t) => {
       const pool = await openPool(t)
-      // In a search_path, this name stands for the schema of the role.
+      // In a search_path, this name refers to the schema named like the role.
       const [name, path] = schema === '$user' ? [pool.options.user!, schema] : [schema, schema]
       const [quoted, found] = [name, path].map((text) => `"${text.replaceAll('"', '""')}"`)
       await pool.query(`CREATE SCHEMA ${quoted}; SET search_path TO ${found}; SET standard_conforming_strings = off`)
@@ -185,7 +185,7 @@ suite('quotes a schema', () => {
   }
 })
 
-test('keeps stores apart that share a connection and have a schema each', async (t) => {
+test('keeps stores with different schemas separate although they share a connection', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other; SET search_path TO other')
   const second = postgresStore(pool)
@@ -204,7 +204,7 @@ test('keeps stores apart that share a connection and have a schema each', async 
   }
 })
 
-test('calls no function, operator or type that a schema of the host has under a name of the server', async (t) => {
+test('never uses functions, operators or types of other schemas that shadow those of the server', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -227,7 +227,7 @@ test('calls no function, operator or type that a schema of the host has under a 
   await other.ping()
 })
 
-test('keeps plants without a tag apart from those with the tag NULL if array_nulls is off', async (t) => {
+test('distinguishes a missing tag from the tag "NULL" if array_nulls is off', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -251,10 +251,10 @@ test('resets synchronous_commit for its writes if another client has turned it o
 })
 
 for (const [name, config] of [
-  ['of its pool', { binary: true }],
-  ['of all pools', {}],
+  ['this pool', { binary: true }],
+  ['all pools', {}],
 ] as [string, PoolConfig][]) {
-  test(`reads results that the driver takes in binary by a setting ${name}`, async (t) => {
+  test(`reads binary results if the driver is set to binary mode for ${name}`, async (t) => {
     const before = defaults.binary
     if (!('binary' in config)) defaults.binary = true
     t.after(() => (defaults.binary = before))
@@ -273,7 +273,7 @@ for (const [name, config] of [
 
 for (const collation of ['C', 'en-x-icu']) {
   test(
-    `finds plants by the index if the owner has the collation ${collation}`,
+    `uses the index if the owner column has the collation ${collation}`,
     { skip: skipWithoutPostgres },
     async (t) => {
       const pool = await openPool(t)

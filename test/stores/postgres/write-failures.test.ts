@@ -1,4 +1,4 @@
-// Writes that fail because of the database, and what health checks and clients learn of them.
+// Writes that fail because of the database, and how they affect health checks and responses.
 import assert from 'node:assert/strict'
 import { after, suite, test, type TestContext } from 'node:test'
 import { StoreUnavailableError } from '../../../src/plants/store.ts'
@@ -13,7 +13,7 @@ await postgresStore(pool).migrate()
 
 const createPlant = (id: number, name = 'fern') => ({ id: BigInt(id), name })
 
-/** Makes every statement of a kind fail with a code, as a trigger does, until the test or the returned function ends it. */
+/** Adds a trigger that raises a SQLSTATE, until the test ends or the returned function is called. */
 async function injectFailure(t: TestContext, code: string, when = 'BEFORE INSERT', kind = 'TRIGGER') {
   await pool.query(`CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'raised' USING ERRCODE = '${code}'; END $$`)
@@ -35,7 +35,7 @@ function classifyError(error: unknown, code: string): Outcome {
   return 'fault'
 }
 
-/** What each of these, raised by a trigger, means for the client. */
+/** The outcome that a client gets for each SQLSTATE that a trigger raises. */
 const CODES: Readonly<Record<Outcome, string>> = {
   'nothing done':
     '08001 25P02 40001 40P01 53000 53100 53200 53300 53400 55006 55P03 57000 57014 57P03 58000 58P01 58P02 72000 25006',
@@ -45,10 +45,10 @@ const CODES: Readonly<Record<Outcome, string>> = {
     '54001 54011 55000 55P02 EPIPE F0000 HV000 P0001 P0004 XX000 XX001 XX002',
 }
 
-suite('an error of the database makes the store unready until a write succeeds', () => {
+suite('a database error makes the store unready until a write succeeds', () => {
   for (const [expected, codes] of Object.entries(CODES)) {
     for (const code of codes.split(' ')) {
-      test(`${code}: ${expected}`, async (t) => {
+      test(`${code} (outcome: ${expected})`, async (t) => {
         const store = postgresStore(pool)
         await store.ping()
         const end = await injectFailure(t, code)
@@ -64,7 +64,7 @@ suite('an error of the database makes the store unready until a write succeeds',
   }
 })
 
-suite('a value that the database rejects leaves the store ready', () => {
+suite('a value that the database rejects keeps the store ready', () => {
   for (const code of ['22001', '22021', '23502', '23503', '23505', '23514', '23P01']) {
     test(code, async (t) => {
       const store = postgresStore(pool)
@@ -75,7 +75,7 @@ suite('a value that the database rejects leaves the store ready', () => {
   }
 })
 
-test('notices an error that the commit reports', async (t) => {
+test('detects an error that occurs at commit', async (t) => {
   const store = postgresStore(pool)
   const end = await injectFailure(t, '58030', 'AFTER INSERT', 'CONSTRAINT TRIGGER')
   const { isOutcomeUnknown } = await captureUnavailable(store.create('ann', createPlant(1)))
@@ -101,7 +101,7 @@ test('is unready while deletes fail, although creates succeed', async (t) => {
   await store.delete('ann', 2n)
 })
 
-test('probes as a create does, leaves nothing behind, and probes no more once that succeeded', async (t) => {
+test('probes with a create that leaves no rows, and stops probing after a success', async (t) => {
   const store = postgresStore(pool)
   const end = await injectFailure(t, '58000')
   await captureUnavailable(store.create('ann', createPlant(1)))
@@ -115,7 +115,7 @@ test('probes as a create does, leaves nothing behind, and probes no more once th
   assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
 })
 
-test('sends a batch once if its error has nothing to do with a single plant', async (t) => {
+test('never splits a batch whose error is unrelated to a single plant', async (t) => {
   let statements = 0
   const own = database.openPool()
   const counting = {
@@ -167,7 +167,7 @@ test(
   },
 )
 
-suite('rejects only the plant whose row is too large, and says nothing of its owner,', () => {
+suite('rejects only the plant whose row is too large', () => {
   const index = (definition: string) => [
     `CREATE INDEX by_name ON plant_store_plants ${definition}`,
     'DROP INDEX by_name',
@@ -177,13 +177,13 @@ suite('rejects only the plant whose row is too large, and says nothing of its ow
     'for a B-tree index': index('(name)'),
     'for a GIN index': index('USING gin ((ARRAY[name]))'),
     'for a BRIN index': index('USING brin (name)'),
-    'for a table that keeps texts in its rows': [storage('PLAIN'), storage('EXTENDED')],
+    'for a table that stores text in its rows (STORAGE PLAIN)': [storage('PLAIN'), storage('EXTENDED')],
   })) {
     test(name, async (t) => {
       await pool.query(sql!)
       t.after(() => pool.query(`${undo}; DELETE FROM plant_store_plants`))
       const store = postgresStore(pool)
-      // The server can't compress random text. A BRIN index only stores names outside of the range that it has seen.
+      // The server can't compress random text. A BRIN index stores only names outside of the range of earlier names.
       const length = name.includes('GIN') ? 5000 : 13_000
       const long = 'z'.concat(...Array.from({ length }, () => Math.random().toString(36)[2]!))
       const blocker = store.create('ann', createPlant(0))
@@ -196,8 +196,8 @@ suite('rejects only the plant whose row is too large, and says nothing of its ow
   }
 })
 
-suite('lasting problems of a server', { skip: skipWithoutPostgres }, () => {
-  test('a revoked privilege makes the store unready until it is granted again', async (t) => {
+suite('while a server problem persists,', { skip: skipWithoutPostgres }, () => {
+  test('the store is unready after a privilege was revoked, until the privilege is granted again', async (t) => {
     const role = `${database.config.database}_clerk`
     await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
     const own = database.openPool({ user: role })
@@ -216,7 +216,7 @@ suite('lasting problems of a server', { skip: skipWithoutPostgres }, () => {
     await Promise.all([1n, 2n].map((id) => store.delete('ann', id)))
   })
 
-  test('a missing table makes the store unready until there is one', async () => {
+  test('the store is unready after its table was dropped, until the table is created again', async () => {
     const store = postgresStore(pool)
     await store.create('ann', createPlant(1))
     await pool.query('DROP TABLE plant_store_plants')
@@ -229,11 +229,11 @@ suite('lasting problems of a server', { skip: skipWithoutPostgres }, () => {
   })
 })
 
-test('docs/postgres.md lists the SQLSTATEs', () => {
+test('docs/postgres.md lists the error code of each SQLSTATE', () => {
   const { text } = readDocument('docs/postgres.md')
   const rows = [...text.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|.*\| (50\d\d\d) \|$/gm)]
   const documented = new Map(rows.flatMap(([, codes, error]) => codes!.match(/\w+/g)!.map((code) => [code, error])))
-  /** The code, or else its class. */
+  /** Looks up the SQLSTATE, or its class if only that is listed. */
   const errorOf = (code: string) => documented.get(code) ?? documented.get(code.slice(0, 2)) ?? '50000'
   const ERRORS: Readonly<Record<string, string>> = { 'nothing done': '50300', unknown: '50301', fault: '50000' }
   for (const [outcome, codes] of Object.entries(CODES)) {

@@ -1,4 +1,4 @@
-// A table whose partitions are on servers of their own, as docs/scaling.md makes it.
+// A table whose partitions are on separate servers, set up as in docs/scaling.md.
 import assert from 'node:assert/strict'
 import { after, beforeEach, suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,10 +23,10 @@ import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram } from '../../../support/program/program.ts'
 import { skipWithoutDebianServers } from '../../../support/wire/debian-servers.ts'
 
-/** Finds a row while the plants of a partition are copied; the document has it in its text. */
+/** Returns rows while a partition is still being copied. The query is part of the text of docs/scaling.md. */
 const COPY_PROGRESS_QUERY = /`(SELECT FROM pg_subscription_rel .*?)`/.exec(readDocument('docs/scaling.md').text)![1]!
 
-suite('a store that spreads owners over others', () => {
+suite('a store that distributes owners over other stores', () => {
   storeConformance({ test, create: () => spread([memoryStore(), memoryStore(), memoryStore()]) })
 })
 
@@ -36,10 +36,10 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
   const pool = openPool({ after }, front.url)
   beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
-  // As the program has them.
+  // The same options as the program uses.
   for (const maxBatch of [1, 128]) {
     const options = { maxBatch, maxInFlight: maxBatch === 1 ? 10 : 1, timeoutMs: 60_000 }
-    suite(`conforms in groups of ${maxBatch}`, () => {
+    suite(`conforms with batches of up to ${maxBatch}`, () => {
       storeConformance({ test, create: () => postgresStore(pool, options) })
     })
   }
@@ -48,13 +48,13 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     return startProgram(t, {
       PLANT_STORE_URL: front.url,
       PLANT_STORE_POSTGRES_BATCH: '1',
-      // So that nothing is late because the machine is busy.
+      // Long enough that calls don't time out on a busy machine.
       PLANT_STORE_STORE_TIMEOUT_MS: '60000',
       PLANT_STORE_TOKENS: owners.map((owner) => `${owner}:${owner}`).join(),
     })
   }
 
-  test('sends each statement to one server, which looks into its index', async (t) => {
+  test('sends each statement to a single server, which uses its index', async (t) => {
     await pool.query(`INSERT INTO plant_store_plants
       SELECT 'owner ' || n % 1000, n, 'fern' FROM generate_series(1, 200000) AS n`)
     await Promise.all(nodes.map((node) => node.query('ANALYZE')))
@@ -73,12 +73,12 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     }
   })
 
-  test('makes processes act as one', async (t) => {
+  test('keeps concurrent processes consistent', async (t) => {
     const programs = await Promise.all([start(t), start(t)])
     await Promise.all(owners.map((owner) => assertConsistentUnderContention(t, programs, 16, owner)))
   })
 
-  test('serves the other owners while a server is stopped, and loses nothing', async (t) => {
+  test('serves the owners of the other server while one is stopped, and keeps acknowledged writes', async (t) => {
     const program = await start(t)
     const [lost, other] = owners.map((owner) => new Workload(owner)) as [Workload, Workload]
     for (const workload of [lost, other]) workload.start(program, 8)
@@ -95,7 +95,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     t.diagnostic(`${lost.unavailable} answered 50300, ${lost.unknownOutcomes} answered 50301`)
   })
 
-  test('holds up no other owners while a server hangs, if each server has a store', async (t) => {
+  test('serves the owners of the other server while one hangs, if each server has a separate store', async (t) => {
     const stores = nodes.map(({ url }) => postgresStore(openPool(t, url), { timeoutMs: 60_000 }))
     for (const store of stores) await store.migrate()
     const store = spread(stores)
@@ -116,10 +116,10 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     assert.deepEqual(new Set(await Promise.all(held)), new Set([true]))
   })
 
-  test('does not say that a write was refused if it was cancelled while the other server committed it', async () => {
+  test('reports an unknown outcome if a write is canceled while the other server commits it', async () => {
     const [owner] = owners
     const store = postgresStore(pool, { maxBatch: 1, timeoutMs: 60_000 })
-    // From then on its commits wait.
+    // From now on, commits on this server wait for a standby that doesn't exist.
     await nodes[0]!.alterSystem('synchronous_standby_names', 'nobody')
     await nodes[0]!.waitForRows(`SELECT 1 WHERE current_setting('synchronous_standby_names') = 'nobody'`)
     const creating = assert.rejects(
@@ -133,7 +133,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     await front.waitForRows('SELECT 1 FROM plant_store_plants')
   })
 
-  test('gives a partition to a new server under load, and loses nothing', async (t) => {
+  test('moves a partition to a new server under load, and keeps acknowledged writes', async (t) => {
     const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = findSqlBlocks('Adding a server')
     const added = await startNode(t)
     const options = `OPTIONS (host '127.0.0.1', port '${added.port}', dbname 'postgres')`
@@ -169,7 +169,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
 })
 
 function openPool(t: CleanupScope, connectionString: string) {
-  // Its server may end first.
+  // The server can stop before the pool ends.
   const pool = new Pool({ connectionString, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
   t.after(() => pool.end())
   return pool

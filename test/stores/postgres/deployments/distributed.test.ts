@@ -1,4 +1,4 @@
-// A table in partitions by owner, which may be on servers of their own.
+// A table that is partitioned by owner. In production, the partitions can be on separate servers.
 import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
@@ -6,7 +6,7 @@ import { postgresStore, schema } from '../../../../src/stores/postgres/postgres-
 import { explainStatements, findSqlBlocks } from '../../../support/database/servers/distributed-table.ts'
 import { openDatabase } from '../../../support/database/postgres-database.ts'
 
-// Not in a hook: Node does not wait for one if a pattern of names leaves no test of this file to run.
+// Not in a hook: Node doesn't wait for hooks if `--test-name-pattern` excludes every test of this file.
 const pool = (await openDatabase({ after })).openPool()
 await pool.query(schema)
 await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'fern', NULL), ('bob', 1, 'moss', 'green')`)
@@ -14,7 +14,7 @@ const [PARTITIONS_SQL = ''] = findSqlBlocks('Partitions on one server')
 const [MIGRATION_SQL = ''] = findSqlBlocks('Partitioning an existing table')
 await pool.query(MIGRATION_SQL.replace('-- Create the new table here.', () => PARTITIONS_SQL))
 
-test('takes over what a plain table had', async () => {
+test('keeps the plants of the unpartitioned table that it replaces', async () => {
   const { rows } = await pool.query('SELECT * FROM plant_store_plants ORDER BY owner')
   assert.deepEqual(rows, [
     { owner: 'ann', id: '1', name: 'fern', tag: null },
@@ -30,10 +30,10 @@ for (const maxBatch of [1, 128]) {
     await store.migrate()
     return store
   }
-  suite(`in groups of ${maxBatch} at most`, () => storeConformance({ test, create }))
+  suite(`a partitioned table with batches of up to ${maxBatch}`, () => storeConformance({ test, create }))
 }
 
-test('is asked for each owner in one partition, by its index', async () => {
+test('each statement uses the index of a single partition', async () => {
   await pool.query(`INSERT INTO plant_store_plants
     SELECT 'owner ' || n % 1000, n, 'fern' FROM generate_series(1, 100000) AS n; ANALYZE`)
   const client = await pool.connect()

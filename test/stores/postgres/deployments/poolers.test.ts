@@ -1,4 +1,4 @@
-// Programs behind poolers that share sessions among clients, or servers among statements.
+// Programs behind poolers that share sessions among clients, or that distribute statements over servers.
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { startProgram, type Program } from '../../../support/program/program.ts'
@@ -23,7 +23,7 @@ async function listNames(program: Program) {
   return ((await response.json()) as { name: string }[]).map(({ name }) => name)
 }
 
-/** Creates and deletes plants, alone and together, and lists after each step. */
+/** Creates and deletes plants, one at a time and concurrently, and checks the list after each step. */
 async function assertReadsWrites(program: Program) {
   for (let id = 1; id <= 3; id++) assert.equal((await createPlant(program, id)).status, 200)
   assert.deepEqual(await listNames(program), ['plant 1', 'plant 2', 'plant 3'])
@@ -42,18 +42,18 @@ suite(
   { skip: skipWithoutDebianServers },
   () => {
     for (const [name, sql] of [
-      ['another search_path', 'SET search_path TO other'],
-      ['the search_path of pg_dump', `SELECT pg_catalog.set_config('search_path', '', false)`],
+      ['changed its search_path', 'SET search_path TO other'],
+      ['emptied its search_path, as pg_dump does', `SELECT pg_catalog.set_config('search_path', '', false)`],
       [
-        'a temporary table of its name',
+        'created a temporary table with the same name',
         'CREATE TEMP TABLE plant_store_plants (LIKE other.plant_store_plants INCLUDING ALL)',
       ],
     ] as const) {
-      test(`although another client has given its session ${name}`, async (t) => {
+      test(`although another client of the session has ${name}`, async (t) => {
         const server = await PostgresServer.start(t)
         await server.query(`CREATE SCHEMA other; CREATE TABLE other.plant_store_plants (owner text NOT NULL,
         id bigint NOT NULL, name text NOT NULL, tag text, PRIMARY KEY (owner, id))`)
-        // One session for all clients.
+        // All clients share one session.
         const url = createUrl(await startPgbouncer(t, server, 1))
         const program = await startProgram(t, { PLANT_STORE_URL: url })
         await program.waitUntilReady()
@@ -66,22 +66,26 @@ suite(
   },
 )
 
-suite('behind Pgpool-II with load balancing, lists what was acknowledged', { skip: skipWithoutPgpool }, () => {
-  for (const setting of [
-    'allow_sql_comments = off',
-    'allow_sql_comments = on',
-    'statement_level_load_balance = on',
-    'memory_cache_enabled = on',
-  ]) {
-    test(`with ${setting}`, async (t) => {
-      const primary = await PostgresServer.start(t)
-      const standby = await PostgresServer.startStandby(t, primary, 'standby')
-      const url = createUrl(await startPgpool(t, [primary, standby], [setting]))
-      const program = await startProgram(t, { PLANT_STORE_URL: url })
-      await program.waitUntilReady()
-      // The standby doesn't get what is written from now on.
-      await standby.query('SELECT pg_wal_replay_pause()')
-      await assertReadsWrites(program)
-    })
-  }
-})
+suite(
+  'behind Pgpool-II with load balancing, lists include all acknowledged writes',
+  { skip: skipWithoutPgpool },
+  () => {
+    for (const setting of [
+      'allow_sql_comments = off',
+      'allow_sql_comments = on',
+      'statement_level_load_balance = on',
+      'memory_cache_enabled = on',
+    ]) {
+      test(`with ${setting}`, async (t) => {
+        const primary = await PostgresServer.start(t)
+        const standby = await PostgresServer.startStandby(t, primary, 'standby')
+        const url = createUrl(await startPgpool(t, [primary, standby], [setting]))
+        const program = await startProgram(t, { PLANT_STORE_URL: url })
+        await program.waitUntilReady()
+        // The standby doesn't replay writes from now on.
+        await standby.query('SELECT pg_wal_replay_pause()')
+        await assertReadsWrites(program)
+      })
+    }
+  },
+)

@@ -1,4 +1,4 @@
-// Programs that share a database, under load, while what stands behind them fails.
+// Programs that share a database, under load, while their database server, network or pooler fails.
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import {
 } from '../../../support/wire/debian-servers.ts'
 import { openTcpProxy } from '../../../support/wire/tcp-proxy.ts'
 
-/** The longest outage. The others are shorter, so that their ends, when there is most to do, are apart. */
+/** The longest outage. The others are shorter, so that they don't all end, and cause a load peak, at the same time. */
 const OUTAGE_SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
 
 const CLIENTS = 64
@@ -23,9 +23,10 @@ const POOL_SIZE = 10
 const RIVAL_COUNT = 8
 
 /**
- * Puts two programs under load, lets something befall them, and checks that nothing is lost and nothing flooded.
- * @param servers on which sessions are counted
- * @param afterwards what happens once the programs serve again
+ * Puts two programs under load, calls `disrupt`, and checks that no acknowledged write is lost and that the programs
+ * never open more sessions than their pools allow.
+ * @param servers the servers whose sessions are counted
+ * @param afterwards called when the programs have recovered
  */
 async function runUnderLoad(
   t: TestContext,
@@ -34,7 +35,7 @@ async function runUnderLoad(
   disrupt: (programs: Program[], workload: Workload) => Promise<unknown>,
   afterwards?: () => Promise<unknown>,
 ): Promise<void> {
-  // Longer than any client waits for an answer: no connection closes just as it is used again.
+  // Longer than any client waits for a response, so that no connection closes just when a client reuses it.
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '60000' }
   const programs = await Promise.all([1, 2].map(() => startProgram(t, environment)))
   await Promise.all(programs.map((program) => program.waitUntilReady()))
@@ -65,7 +66,7 @@ const LIST: Call = ['/plants?limit=1']
 const create = (id: number): Call => ['/plants', { method: 'POST', body: `{"id":${id},"name":"${id}"}` }]
 const remove = (id: number): Call => [`/plants/${id}`, { method: 'DELETE' }]
 
-/** Settles once a program has listed, created and deleted. */
+/** Resolves when a program has listed, created and deleted without a 503. */
 async function waitUntilRecovered(program: Program) {
   const settling = [LIST, create(-1), remove(-1)].map(async (call) => {
     while ((await program.fetch(...call)).status === 503) await sleep(50)
@@ -86,14 +87,14 @@ async function startProxied(t: TestContext) {
 }
 
 /**
- * Most of the time is spent waiting, so it is spent together. One of them alone is usable within a second; on a busy
- * machine that takes as long as it takes, and the simulation says how soon a silent server is asked again.
+ * These tests mostly wait, so they run concurrently. A single program recovers within a second, but a busy machine can
+ * take longer, so no test limits the time. The simulation checks how soon an unresponsive server is probed again.
  */
 suite(
-  'under load, loses nothing, floods nothing and is usable again',
+  'under load, keeps acknowledged writes, limits its sessions and recovers',
   { skip: skipWithoutDebianServers, concurrency: 4 },
   () => {
-    test(`while the table is locked for ${OUTAGE_SECONDS} s`, async (t) => {
+    test(`after the table was locked for ${OUTAGE_SECONDS} s`, async (t) => {
       const server = await PostgresServer.start(t)
       await runUnderLoad(t, server.url, [server], async () => {
         const holder = await server.connect(t)
@@ -103,7 +104,7 @@ suite(
       })
     })
 
-    test(`while its network lets nothing through for ${OUTAGE_SECONDS * 0.75} s`, async (t) => {
+    test(`after the network dropped all packets for ${OUTAGE_SECONDS * 0.75} s`, async (t) => {
       const { server, proxy, url } = await startProxied(t)
       await runUnderLoad(t, url, [server], async ([program]) => {
         proxy.block()
@@ -112,7 +113,7 @@ suite(
       })
     })
 
-    test(`while its synchronous standby is gone for ${OUTAGE_SECONDS / 2} s`, async (t) => {
+    test(`after the synchronous standby was down for ${OUTAGE_SECONDS / 2} s`, async (t) => {
       const primary = await PostgresServer.start(t)
       const standby = await PostgresServer.startStandby(t, primary, 'standby')
       await primary.alterSystem('synchronous_standby_names', 'standby')
@@ -124,7 +125,7 @@ suite(
       })
     })
 
-    test('while its primary dies and its standby is promoted, and comes back as a standby', async (t) => {
+    test('after the primary crashed, its standby was promoted and the old primary rejoined as a standby', async (t) => {
       const first = await PostgresServer.start(t)
       const second = await PostgresServer.startStandby(t, first, 'second')
       await first.alterSystem('synchronous_standby_names', 'second')
@@ -141,7 +142,7 @@ suite(
       assert.deepEqual(await first.query('SELECT pg_is_in_recovery() AS standby'), [{ standby: true }])
     })
 
-    test('while its server refuses connections, again and again', async (t) => {
+    test('after the server refused connections several times', async (t) => {
       const { server, proxy, url } = await startProxied(t)
       await runUnderLoad(t, url, [server], async ([program], workload) => {
         for (let round = 0; round < 3; round++) {
@@ -153,7 +154,7 @@ suite(
       })
     })
 
-    test('while its sessions are ended, or their connections cut', async (t) => {
+    test('after its sessions were terminated and its connections dropped', async (t) => {
       const { server, proxy, url } = await startProxied(t)
       const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
       await runUnderLoad(t, url, [server], async (_, workload) => {
@@ -166,7 +167,7 @@ suite(
       })
     })
 
-    test('while one of the programs is killed, which the other does not notice', async (t) => {
+    test('after one program was killed, without a failed request on the other', async (t) => {
       const server = await PostgresServer.start(t)
       await runUnderLoad(t, server.url, [server], async ([victim], workload) => {
         victim!.child.kill('SIGKILL')
@@ -175,7 +176,7 @@ suite(
       })
     })
 
-    test('behind PgBouncer in transaction mode, where prepared statements are given up with one word', async (t) => {
+    test('behind PgBouncer in transaction mode, with a single warning that prepared statements are not supported', async (t) => {
       const server = await PostgresServer.start(t)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
       await runUnderLoad(t, url, [], async (programs, workload) => {
@@ -184,7 +185,7 @@ suite(
         for (const program of programs) {
           assert.match(
             String((await program.waitForLogEvent('warning'))['reason']),
-            /^A pooler does not keep prepared statements/,
+            /^The connection pooler does not keep prepared statements/,
           )
           assert.equal(program.stderr.lines.filter((line) => line.includes('"event":"warning"')).length, 1)
         }
@@ -193,15 +194,15 @@ suite(
   },
 )
 
-suite('on a server of its own', { skip: skipWithoutDebianServers }, () => {
-  test('programs act as one', async (t) => {
-    // What is visible to whom is the same without waiting for the disk, and there is more of it.
+suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
+  test('programs that share a database stay consistent under contention', async (t) => {
+    // Without waiting for the disk, visibility is the same and throughput is higher.
     const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
     const programs = Array.from({ length: RIVAL_COUNT }, () => startProgram(t, { PLANT_STORE_URL: url }))
     await assertConsistentUnderContention(t, await Promise.all(programs), CLIENTS)
   })
 
-  test('cancels what takes too long, also behind PgBouncer', async (t) => {
+  test('cancels statements that time out, even behind PgBouncer', async (t) => {
     const server = await PostgresServer.start(t)
     const program = await startProgram(t, {
       PLANT_STORE_URL: `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`,
@@ -217,12 +218,12 @@ suite('on a server of its own', { skip: skipWithoutDebianServers }, () => {
     assert.equal((await program.fetch(...create(1))).status, 200)
   })
 
-  test('acknowledges nothing if somebody has the server wait no longer for its standby', async (t) => {
+  test('never acknowledges a write whose wait for the standby was canceled', async (t) => {
     const server = await PostgresServer.start(t)
     await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: server.url }))
   })
 
-  test('notices a commit without its standby if the role gets no warnings, behind PgBouncer', async (t) => {
+  test('detects a commit without the standby behind PgBouncer if the role has warnings turned off', async (t) => {
     const server = await PostgresServer.start(t)
     await server.query('ALTER ROLE plants SET client_min_messages = error')
     const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`
@@ -230,10 +231,10 @@ suite('on a server of its own', { skip: skipWithoutDebianServers }, () => {
   })
 
   for (const [name, setting] of [
-    ['turned warnings off', 'client_min_messages = error'],
-    ['set it to commit without its standby', 'synchronous_commit = local'],
+    ['turned off warnings', 'client_min_messages = error'],
+    ['set synchronous_commit to local', 'synchronous_commit = local'],
   ] as const) {
-    test(`notices a commit without its standby if another client of PgBouncer has ${name}`, async (t) => {
+    test(`detects a commit without the standby if another client of PgBouncer has ${name}`, async (t) => {
       const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
       const server = await PostgresServer.start(t, settings)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
@@ -245,7 +246,7 @@ suite('on a server of its own', { skip: skipWithoutDebianServers }, () => {
   }
 })
 
-/** Has a server commit a create and a delete, alone and in groups, without the standby that it waits for. */
+/** Commits creates and deletes without confirmation by the standby, alone and in batches. Each must fail with 50301. */
 async function assertUnconfirmed(
   server: PostgresServer,
   program: Program,
@@ -259,7 +260,7 @@ async function assertUnconfirmed(
     const answered = Promise.all(calls.map((call) => assertUnavailable(program, call, 50301)))
     const state = { isAnswered: false }
     void answered.finally(() => (state.isAnswered = true))
-    // The first of a group is sent alone.
+    // The first of several concurrent writes is sent alone, so there can be two commits to cancel.
     while (!state.isAnswered) {
       await server.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
       await sleep(20)
@@ -268,6 +269,6 @@ async function assertUnconfirmed(
   }
   assert.match(
     String((await program.waitForLogEvent('failure'))['reason']),
-    /UnconfirmedCommitError: The statement was committed/,
+    /UnconfirmedCommitError: The transaction was committed/,
   )
 }
