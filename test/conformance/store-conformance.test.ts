@@ -87,7 +87,7 @@ test('fails a store that is made with plants', async () => {
   )
 })
 
-suite('within storeTimeoutMs', { timeout: 300_000 }, () => {
+suite('within storeTimeoutMs', { timeout: 60_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {

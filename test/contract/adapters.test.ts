@@ -79,7 +79,7 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: Asked)
 }
 
 for (const [name, call] of Object.entries(ADAPTERS)) {
-  suite(`a request that ${name} makes up`, { timeout: 300_000 }, () => {
+  suite(`a request that ${name} makes up`, { timeout: 60_000 }, () => {
     for (const [group, rows] of Object.entries(CONTRACT_CASES)) {
       test(`is answered as the contract says: ${group}`, async () => {
         const plantStore = createPlantStore({ authenticate })
@@ -131,7 +131,7 @@ async function passTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('a request that a test creates', { timeout: 300_000 }, () => {
+suite('a request that a test creates', { timeout: 60_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }

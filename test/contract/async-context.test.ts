@@ -185,7 +185,7 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const [name, create] of Object.entries(SERVERS)) {
-  suite(`in ${name}, each call for a request has its async context`, { timeout: 300_000 }, () => {
+  suite(`in ${name}, each call for a request has its async context`, { timeout: 60_000 }, () => {
     for (const [name, send, expected, store = {}, options = {}] of ROWS) {
       test(name, async (t) => {
         const { service, calls, trace } = createHost(store, options)

@@ -173,7 +173,7 @@ const ROWS: readonly Row[] = [
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a parser before the service, in ${protocol}, that leaves`, () => {
     for (const [name, parser, body, expected, options] of ROWS) {
-      test(name, { timeout: 300_000 }, async (t) => {
+      test(name, { timeout: 60_000 }, async (t) => {
         const told: string[] = []
         const onError = (error: unknown): unknown => told.push(String(error))
         const plantStore = createService({ maxBodyBytes: 100, onError, ...options })

@@ -211,7 +211,7 @@ const COMPILE =
 
 for (const [name, config, command, isPeer] of GENERATORS) {
   const skip = (isPeer && (skipWithoutPeers() || needsRawJson)) || withoutCommand('curl')
-  test(`a client by ${name} has bigints for ids, and sends them exactly`, { skip, timeout: 300_000 }, async (t) => {
+  test(`a client by ${name} has bigints for ids, and sends them exactly`, { skip, timeout: 120_000 }, async (t) => {
     const { url } = await startProgram(t)
     const folder = await createProject(t, {
       'package.json': '{"type":"module"}',

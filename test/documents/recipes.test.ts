@@ -41,7 +41,7 @@ interface Traces {
 }
 
 const [TRACED, TELEMETRY] = [code('OpenTelemetry', 'js'), code('OpenTelemetry', 'js', 1)]
-const traced = { skip: skipExample(TELEMETRY), timeout: 300_000 }
+const traced = { skip: skipExample(TELEMETRY), timeout: 60_000 }
 
 test('spans have the resource of their request, up to the last', traced, async (t) => {
   const told: string[] = []
@@ -156,7 +156,7 @@ suite('a proxy leads to the program', () => {
     ['caddy', 'https', code('TLS by a proxy', 'caddyfile').replace('plants.example {', tls)],
   ] as const
   for (const [name, protocol, configuration] of rows) {
-    test(`${name}, by ${protocol}`, { skip: withoutCommand(name), timeout: 300_000 }, async (t) => {
+    test(`${name}, by ${protocol}`, { skip: withoutCommand(name), timeout: 60_000 }, async (t) => {
       const program = await startProgram(t, { PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '75000' })
       const port = await freePort()
       const there = configuration
@@ -181,7 +181,7 @@ suite('a proxy leads to the program', () => {
   }
 })
 
-test('a server of node:https takes a new certificate, and refuses a broken one', { timeout: 300_000 }, async (t) => {
+test('a server of node:https takes a new certificate, and refuses a broken one', { timeout: 60_000 }, async (t) => {
   const project = await createProject(t)
   const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
   copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))

@@ -14,7 +14,7 @@ const CREATE = post('ada', FERN)
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`answers once, in ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`answers once, in ${protocol}`, { timeout: 60_000 }, () => {
     test('a host ends a list that is being sent', async (t) => {
       let end: (() => void) | undefined
       const store = delegatingStore(memoryStore(), {

@@ -82,7 +82,7 @@ async function openBody(client: Client): Promise<EventEmitter> {
 }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`what a host is told of a list in ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`what a host is told of a list in ${protocol}`, { timeout: 60_000 }, () => {
     const cut = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
 
     /** Sees that a host was told of one response, which differs so from one that is cut, and of these errors. */

@@ -90,7 +90,7 @@ async function assertServesOn(client: Client, stream: ClientHttp2Stream): Promis
   assert.equal((await client.send({ method: 'PUT', path: '/plants', fields: bearer('ada') })).status, 405)
 }
 
-suite('what arrives after an early answer', { concurrency: true, timeout: 300_000 }, () => {
+suite('what arrives after an early answer', { concurrency: true, timeout: 60_000 }, () => {
   for (const refusal of REFUSALS) {
     const { error } = refusal
 

@@ -9,7 +9,7 @@ import type { WireAnswer } from '../support/wire/wire.ts'
 for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   suite(name, () => {
     for (const row of cases) {
-      test(row.name, { timeout: 300_000 }, async (t) => {
+      test(row.name, { timeout: 60_000 }, async (t) => {
         const errors: unknown[] = []
         const server = await servePlants(t, {
           authenticate: (token) => (token === 'ada' ? token : null),

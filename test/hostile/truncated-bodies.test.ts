@@ -139,7 +139,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
     for (const [host, mount] of Object.entries(HOSTS)) {
       // This server waits until its listener reads.
       if (server === 'plant-store/server' && host === 'once the client is gone') continue
-      suite(`${server}, which calls the service ${host}: no trace of ${name} with`, { timeout: 300_000 }, () => {
+      suite(`${server}, which calls the service ${host}: no trace of ${name} with`, { timeout: 60_000 }, () => {
         for (const [body, bytes] of Object.entries(bodies)) {
           for (const [how, end] of Object.entries(ends)) {
             test(`${body}, ended by ${how}`, async (t) => {
@@ -152,7 +152,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
       })
     }
 
-    suite(`${server}, whose authenticate is still running: no trace of ${name} with`, { timeout: 300_000 }, () => {
+    suite(`${server}, whose authenticate is still running: no trace of ${name} with`, { timeout: 60_000 }, () => {
       for (const [body, bytes] of Object.entries(bodies)) {
         for (const [caller, expected] of Object.entries({ 'an accepted token': 'ada', 'a rejected token': null })) {
           test(`${body} and ${caller}`, async (t) => {
@@ -170,7 +170,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
   }
 }
 
-suite('no trace of a request in HTTP/2 whose content-length is', { timeout: 300_000 }, () => {
+suite('no trace of a request in HTTP/2 whose content-length is', { timeout: 60_000 }, () => {
   const ok = PLANT.length
   for (const [name, length, frames] of [
     ['one more than its bytes', ok + 1, [data(PLANT, true)]],
@@ -202,7 +202,7 @@ suite('no trace of a request in HTTP/2 whose content-length is', { timeout: 300_
   }
 })
 
-test('no trace of a body in HTTP/2 whose stream is reset in the same packet', { timeout: 300_000 }, async (t) => {
+test('no trace of a body in HTTP/2 whose stream is reset in the same packet', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = observe()
   const bytes = Buffer.concat([PREFACE, headers(HTTP2_FIELDS), data(PLANT), rstStream(NGHTTP2_CANCEL)])
   const plants = createService({ store, ...hooks })
@@ -214,7 +214,7 @@ for (const [name, bytes] of [
   ['chunk', 'zz\r\n'],
   ['trailer', '0\r\nno trailer\r\n\r\n'],
 ] as const) {
-  test(`no trace of a body in HTTP/1 with a malformed ${name}`, { timeout: 300_000 }, async (t) => {
+  test(`no trace of a body in HTTP/1 with a malformed ${name}`, { timeout: 60_000 }, async (t) => {
     const { events, store, hooks } = observe()
     const plants = createService({ store, ...hooks })
     const start = HTTP1.bodies['chunks without a last one']!
@@ -224,7 +224,7 @@ for (const [name, bytes] of [
 }
 
 for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
-  test(`reports no early error for a body that ${name} rejects in the same packet`, { timeout: 300_000 }, async (t) => {
+  test(`reports no early error for a body that ${name} rejects in the same packet`, { timeout: 60_000 }, async (t) => {
     const { events, store, hooks } = observe()
     const { client } = await openBoth(
       await serve(t, createAny(createService({ store, authenticate: () => null, ...hooks }))),
@@ -236,7 +236,7 @@ for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2))
   })
 }
 
-suite('keeps a plant if the body of a DELETE, which means nothing, ends early:', { timeout: 300_000 }, () => {
+suite('keeps a plant if the body of a DELETE, which means nothing, ends early:', { timeout: 60_000 }, () => {
   const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
   for (const [name, createAny, bytes] of [
     ['a Content-Length', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`],
@@ -265,7 +265,7 @@ for (const [name, path, status] of [
   ['once its body is complete', '/plants/1', 204],
   ['immediately if its id is invalid', '/plants/x', 400],
 ] as const) {
-  test(`answers a DELETE with a body ${name}`, { timeout: 300_000 }, async (t) => {
+  test(`answers a DELETE with a body ${name}`, { timeout: 60_000 }, async (t) => {
     const store = delegatingStore(memoryStore(), { delete: () => true })
     const server = await serve(t, createService({ store }))
     const { client } = await openBoth(server)
@@ -283,7 +283,7 @@ for (const [name, path, status] of [
   })
 }
 
-test('plant-store/server closes a connection that was half-closed within a body', { timeout: 300_000 }, async (t) => {
+test('plant-store/server closes a connection that was half-closed within a body', { timeout: 60_000 }, async (t) => {
   const gate = new Held<string>()
   const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
   const { client, accepted } = await openBoth(server)
@@ -294,7 +294,7 @@ test('plant-store/server closes a connection that was half-closed within a body'
   assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
 })
 
-suite('plant-store/server reports only its own error for a malformed body that', { timeout: 300_000 }, () => {
+suite('plant-store/server reports only its own error for a malformed body that', { timeout: 60_000 }, () => {
   for (const [method, caller, expected] of [
     ['POST', 'ada', []],
     ['POST', null, []],
@@ -318,7 +318,7 @@ suite('plant-store/server reports only its own error for a malformed body that',
   }
 })
 
-test('keeps a plant whose stream is reset once its body is complete', { timeout: 300_000 }, async (t) => {
+test('keeps a plant whose stream is reset once its body is complete', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = observe()
   const gate = new Held<boolean>()
   const plants = createService({ store: delegatingStore(store, { create: () => gate.call() }), ...hooks })

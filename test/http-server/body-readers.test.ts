@@ -133,7 +133,7 @@ const MALFORMED = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
 const LATE = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
 
 for (const [name, listener] of Object.entries(LISTENERS)) {
-  suite(name, { timeout: 300_000 }, () => {
+  suite(name, { timeout: 60_000 }, () => {
     test('gets the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       const [answer] = await client.send(PARTIAL + 'world').answers()
@@ -168,7 +168,7 @@ for (const [name, listener] of Object.entries(LISTENERS)) {
 const NEVER: RequestListener = () => undefined
 const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
 
-suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => {
+suite('a listener that neither reads nor responds', { timeout: 60_000 }, () => {
   for (const isGuarded of [false, true]) {
     for (const [what, sent, received] of [
       ['a malformed chunk', `${CHUNKED}zz\r\n`, MALFORMED],
@@ -200,7 +200,7 @@ suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => 
   })
 })
 
-test('a body that is prompt is not late because its listener reads late', { timeout: 300_000 }, async (t) => {
+test('a body that is prompt is not late because its listener reads late', { timeout: 60_000 }, async (t) => {
   const late: unknown[] = []
   const http = await serve(
     t,
@@ -219,7 +219,7 @@ test('a body that is prompt is not late because its listener reads late', { time
   assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*1000000$/)
 })
 
-suite('a request that waits for its turn', { timeout: 300_000 }, () => {
+suite('a request that waits for its turn', { timeout: 60_000 }, () => {
   test('is rejected for its malformed body after the response to the one before', async (t) => {
     const responses: ServerResponse[] = []
     const { server } = await serve(t, (_, response) => void responses.push(response), { requestTimeoutMs: 50 })
@@ -235,7 +235,7 @@ suite('a request that waits for its turn', { timeout: 300_000 }, () => {
   })
 })
 
-suite('a listener that responds without reading', { timeout: 300_000 }, () => {
+suite('a listener that responds without reading', { timeout: 60_000 }, () => {
   const listener: RequestListener = (_, response) => response.end('done')
 
   test("doesn't make the server send 100 Continue", async (t) => {
@@ -255,7 +255,7 @@ suite('a listener that responds without reading', { timeout: 300_000 }, () => {
   }
 })
 
-suite('a listener that leaves an async iterator early', { timeout: 300_000 }, () => {
+suite('a listener that leaves an async iterator early', { timeout: 60_000 }, () => {
   for (const [what, options] of [
     ['can respond', undefined],
     ['and keeps the stream can respond, and the rest of the body is not waited for', { destroyOnReturn: false }],

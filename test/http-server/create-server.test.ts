@@ -27,7 +27,7 @@ test('a host gets the server of the program: it refuses in JSON, keeps its time-
   await closed
 })
 
-test('disposing of it drains it, also if it has never listened', { timeout: 300_000 }, async () => {
+test('disposing of it drains it, also if it has never listened', { timeout: 60_000 }, async () => {
   const http = createServer(plants)
   await listen(http.server)
   const client = await RawConnection.open(http.server)
@@ -39,7 +39,7 @@ test('disposing of it drains it, also if it has never listened', { timeout: 300_
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('a drain cuts what does not end in time, and says how much, however often:', { timeout: 300_000 }, () => {
+suite('a drain cuts what does not end in time, and says how much, however often:', { timeout: 60_000 }, () => {
   for (const [name, event, request, received] of [
     ['a request without an answer', 'request', GET, ''],
     ['a CONNECT behind such a request', 'connect', `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`, ''],
@@ -62,7 +62,7 @@ suite('a drain cuts what does not end in time, and says how much, however often:
   }
 })
 
-test('the time-out of a connection that was upgraded is that of its host', { timeout: 300_000 }, async (t) => {
+test('the time-out of a connection that was upgraded is that of its host', { timeout: 60_000 }, async (t) => {
   const most = Buffer.alloc(10_000_000)
   const http = createServer((_, response) => response.write(most), { stallTimeoutMs: 50 })
   await serve(t, http.server)

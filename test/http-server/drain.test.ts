@@ -49,7 +49,7 @@ for (const isShared of [false, true]) {
   })
 }
 
-test('a drain cuts what came while the process was busy until its time was over', { timeout: 300_000 }, async (t) => {
+test('a drain cuts what came while the process was busy until its time was over', { timeout: 60_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 100 })
   await setImmediate()
   const drained = http.drain()
@@ -59,7 +59,7 @@ test('a drain cuts what came while the process was busy until its time was over'
   assert.equal(await drained, 1)
 })
 
-test('a drain has an answer that is under way say that its connection closes', { timeout: 300_000 }, async (t) => {
+test('a drain has an answer that is under way say that its connection closes', { timeout: 60_000 }, async (t) => {
   const http = createHttpServer(() => undefined)
   await serveUntilEnd(t, http.server)
   const asked = once(http.server, 'request') as Promise<[unknown, ServerResponse]>
@@ -72,7 +72,7 @@ test('a drain has an answer that is under way say that its connection closes', {
   assert.equal(await drained, 0)
 })
 
-suite('a request that arrives during a drain, behind one that is under way,', { timeout: 300_000 }, () => {
+suite('a request that arrives during a drain, behind one that is under way,', { timeout: 60_000 }, () => {
   for (const [name, drainFirst] of Object.entries({ 'before the drain': false, 'during the drain': true })) {
     test(`is answered if that one arrived ${name}`, async (t) => {
       const responses: ServerResponse[] = []
@@ -102,7 +102,7 @@ suite('a request that arrives during a drain, behind one that is under way,', { 
   }
 })
 
-test('during a drain, a request after one with ambiguous framing is dropped', { timeout: 300_000 }, async (t) => {
+test('during a drain, a request after one with ambiguous framing is dropped', { timeout: 60_000 }, async (t) => {
   const responses: ServerResponse[] = []
   const http = createHttpServer((_, response) => void responses.push(response))
   await serveUntilEnd(t, http.server)
@@ -123,7 +123,7 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
   assert.equal(responses.length, 1)
 })
 
-suite('requests that are pipelined in one packet during a drain', { timeout: 300_000 }, () => {
+suite('requests that are pipelined in one packet during a drain', { timeout: 60_000 }, () => {
   test('are all answered, and only the last response closes the connection', async (t) => {
     const http = await serve(t)
     const { client } = await openBoth(http.server)
@@ -207,7 +207,7 @@ test('a drain does not wait for a client that was refused, and keeps its side op
   assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
 })
 
-test('a request that is late is refused in time when the server no longer listens', { timeout: 300_000 }, async (t) => {
+test('a request that is late is refused in time when the server no longer listens', { timeout: 60_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
   const { client: connection } = await openBoth(http.server)
   const drained = http.drain()
@@ -216,7 +216,7 @@ test('a request that is late is refused in time when the server no longer listen
   await drained
 })
 
-test('a drain goes on if the system refuses the server a connection', { timeout: 300_000 }, async (t) => {
+test('a drain goes on if the system refuses the server a connection', { timeout: 60_000 }, async (t) => {
   const http = await serve(t)
   http.server.on('error', () => undefined)
   const drained = http.drain()
@@ -224,7 +224,7 @@ test('a drain goes on if the system refuses the server a connection', { timeout:
   await drained
 })
 
-suite('a server that has drained', { timeout: 300_000 }, () => {
+suite('a server that has drained', { timeout: 60_000 }, () => {
   for (const count of [0, 1]) {
     test(`emits close once, and is collected, if ${count} connections were open when it stopped listening`, async () => {
       let closed = 0

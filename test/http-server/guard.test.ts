@@ -89,7 +89,7 @@ suite('the guard looks at the event loop', () => {
   }
 })
 
-suite('when the guard wakes, a connection is read in slices', { timeout: 300_000 }, () => {
+suite('when the guard wakes, a connection is read in slices', { timeout: 60_000 }, () => {
   test('that is half-way through a body, which comes whole', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await openBoth(http.server)

@@ -109,7 +109,7 @@ suite('what node:http refuses is answered with an error', () => {
   })
 })
 
-suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
+suite('a process with --insecure-http-parser', { timeout: 60_000 }, () => {
   for (const [name, request] of [
     [
       'a Content-Length next to a Transfer-Encoding',
@@ -130,7 +130,7 @@ suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
 })
 
 for (const state of ['while it serves', 'while it drains']) {
-  suite(`a slow client is dropped in time ${state}`, { timeout: 300_000 }, () => {
+  suite(`a slow client is dropped in time ${state}`, { timeout: 60_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG}`
@@ -217,7 +217,7 @@ suite('Expect: 100-continue is not met', () => {
   }
 })
 
-test('of a request that was answered, an idle connection keeps nothing', { timeout: 300_000 }, async (t) => {
+test('of a request that was answered, an idle connection keeps nothing', { timeout: 60_000 }, async (t) => {
   const answered: WeakRef<object>[] = []
   function answer(request: IncomingMessage, response: ServerResponse): void {
     answered.push(new WeakRef(request), new WeakRef(response))

@@ -18,7 +18,7 @@ const BODY = `[${new Array(PLANTS).fill(`{"name":"${NAME}"}`).join()}]`
 
 const IPV4 = { host: '127.0.0.1', port: 0 }
 const TABLE = '/proc/self/net/tcp'
-const onLinux = { skip: existsSync(TABLE) ? false : 'only Linux tells what it holds for a client', timeout: 300_000 }
+const onLinux = { skip: existsSync(TABLE) ? false : 'only Linux tells what it holds for a client', timeout: 60_000 }
 
 /** Serves a long list of ada's plants. Gives what opens connections, which send a request and read nothing. */
 async function serve(t: TestContext, stallTimeoutMs: number, where: ListenOptions = IPV4) {
@@ -77,7 +77,7 @@ test('a client that reads nothing is cut, and the kernel keeps nothing for it', 
   assert.deepEqual(rowsOf(local, remote), [])
 })
 
-suite('a client that reads nothing is cut even', { timeout: 300_000 }, () => {
+suite('a client that reads nothing is cut even', { timeout: 60_000 }, () => {
   const proxied = `${ADA.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`
   for (const [name, request, goesOn, isLocal] of [
     ['if it has asked for a proxy meanwhile', proxied, '', false],

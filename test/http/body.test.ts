@@ -62,7 +62,7 @@ function goOn(rest: string): Act {
   }
 }
 
-suite('a body', { timeout: 300_000 }, () => {
+suite('a body', { timeout: 60_000 }, () => {
   const whole = '0123456789'
   const end = '0\r\n\r\n'
   const announced = (length: number): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
@@ -115,7 +115,7 @@ suite('a body', { timeout: 300_000 }, () => {
 
 test(
   'is read although the tests of a host have replaced process.nextTick and queueMicrotask',
-  { timeout: 300_000 },
+  { timeout: 60_000 },
   async (t) => {
     const server = await serve(t, (request, response) => {
       const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
@@ -131,7 +131,7 @@ test(
   },
 )
 
-test('what was read of a body that is too large is not kept', { timeout: 300_000 }, async (t) => {
+test('what was read of a body that is too large is not kept', { timeout: 60_000 }, async (t) => {
   const { client, request } = await announce(t, chunked(''))
   const bytes = 30_000_000
   const before = process.memoryUsage().arrayBuffers
@@ -145,7 +145,7 @@ test('what was read of a body that is too large is not kept', { timeout: 300_000
   client.socket.destroy()
 })
 
-test('a body in chunks of one byte takes no more than twice what a body may have', { timeout: 300_000 }, async (t) => {
+test('a body in chunks of one byte takes no more than twice what a body may have', { timeout: 60_000 }, async (t) => {
   const requests: IncomingMessage[] = []
   const maxBytes = 65_536
   const server = await serve(t, (request) => requests.push(request))
@@ -177,7 +177,7 @@ test('a body in chunks of one byte takes no more than twice what a body may have
   assert.ok(taken < 2 * maxBytes, `each takes ${Math.round(taken)} bytes`)
 })
 
-test('the first byte of a body does not keep the memory of all that came with it', { timeout: 300_000 }, async () => {
+test('the first byte of a body does not keep the memory of all that came with it', { timeout: 60_000 }, async () => {
   const request = new PassThrough()
   const body = readBody(request as unknown as IncomingMessage, 0, LIMIT)
   request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
@@ -185,7 +185,7 @@ test('the first byte of a body does not keep the memory of all that came with it
   assert.deepEqual([buffer.byteLength, Buffer.from(buffer).toString('latin1', 0, 1)], [2, '1'])
 })
 
-test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 300_000 }, async (t) => {
+test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 60_000 }, async (t) => {
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
   const { client, request } = await announce(t, head)
@@ -199,7 +199,7 @@ test('of a body that nobody wants 16 MiB are read, and no more', { timeout: 300_
   client.socket.destroy()
 })
 
-suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 300_000 }, () => {
+suite('a body that nobody wants is done with once, and no timer is left,', { timeout: 60_000 }, () => {
   const end: Act = (client) => client.send('5')
   for (const [name, act] of Object.entries({ 'it ends': end, 'its client goes': leave, 'its time is over': none })) {
     test(`when ${name}`, async (t) => {

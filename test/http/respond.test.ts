@@ -46,7 +46,7 @@ const GET: Request = { method: 'GET', path: '/', fields: [] }
 const HEAD = { ...GET, method: 'HEAD' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
     for (const [name, request, answer, headers, body] of [
       ['whole', GET, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
       ['whole, to HEAD', HEAD, WHOLE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
@@ -90,7 +90,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('a connection', { timeout: 300_000 }, () => {
+suite('a connection', { timeout: 60_000 }, () => {
   const keepAlive = 'Connection: keep-alive\r\n'
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
   const chunks = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n'
@@ -137,7 +137,7 @@ for (const [name, status, request] of [
   })
 }
 
-suite('a refusal whose body is awaited', { timeout: 300_000 }, () => {
+suite('a refusal whose body is awaited', { timeout: 60_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
     test(`to ${method} goes out at once, and ends when the body does`, async (t) => {
       let response: ServerResponse | undefined
@@ -189,7 +189,7 @@ suite('a stream that its client resets without an error is given up, with all th
     ['one in pieces', GET, { ...WHOLE, body: long() }],
     ['one in pieces, to a request whose body nobody reads', { ...GET, body: 'ribbit' }, { ...WHOLE, body: long() }],
   ] as const) {
-    test(name, { timeout: 300_000 }, async (t) => {
+    test(name, { timeout: 60_000 }, async (t) => {
       let accepted: ServerHttp2Stream | undefined
       const client = await serveIn(t, 'h2c', (request, response) => {
         accepted = streamOf(response)
@@ -203,7 +203,7 @@ suite('a stream that its client resets without an error is given up, with all th
   }
 })
 
-suite('a response that fails in its midst', { timeout: 300_000 }, () => {
+suite('a response that fails in its midst', { timeout: 60_000 }, () => {
   test('destroys its stream in HTTP/2, and says why', async (t) => {
     let reason: Error | undefined
     const client = await serveIn(t, 'h2c', (request, response) => {

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 const GET = { method: 'GET', path: '/', fields: [] }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
     test('is open until it is ended, and then says so at once', async (t) => {
       const seen: boolean[] = []
       const client = await serveIn(t, protocol, (_, response) => {
@@ -45,7 +45,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('a connection', { timeout: 300_000 }, () => {
+suite('a connection', { timeout: 60_000 }, () => {
   /** Accepts one, which its client never ends. Gives its end here, and what its client sees at the end. */
   async function accept(t: TestContext, isTls: boolean): Promise<{ accepted: Socket; seen: Promise<unknown> }> {
     const server = isTls ? createTlsServer(TLS) : createServer()

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 
-test('a connection is held back while a request waits for its turn', { timeout: 300_000 }, async (t) => {
+test('a connection is held back while a request waits for its turn', { timeout: 60_000 }, async (t) => {
   const seen: boolean[] = []
   const server = await serve(t, (request, response) => {
     inTurn({ request, response }, () => {
@@ -29,7 +29,7 @@ for (const [what, act] of [
   ['is being closed', (socket: Socket) => socket.end()],
   ['is lost', (socket: Socket) => socket.destroy()],
 ] as const) {
-  test(`a request on a connection that ${what} is not carried out`, { timeout: 300_000 }, async (t) => {
+  test(`a request on a connection that ${what} is not carried out`, { timeout: 60_000 }, async (t) => {
     let isCarriedOut = false
     const server = await serve(t, (request, response) => {
       act(request.socket)
@@ -41,7 +41,7 @@ for (const [what, act] of [
   })
 }
 
-test('a stream of HTTP/2 is carried out though its connection is lost', { timeout: 300_000 }, async (t) => {
+test('a stream of HTTP/2 is carried out though its connection is lost', { timeout: 60_000 }, async (t) => {
   let isCarriedOut = false
   const client = await serveIn(t, 'h2c', (request, response) => {
     request.socket.destroy()

@@ -37,7 +37,7 @@ async function finish(sent: Writable, rest: string): Promise<[status: number | u
 }
 
 for (const { code: example, language } of CLOSING) {
-  const options = { skip: skipExample(example), timeout: 300_000 }
+  const options = { skip: skipExample(example), timeout: 60_000 }
   test(`a server of a host ends without losing a request: ${language}`, options, async (t) => {
     const path = newPath(t).replace('plants.db', 'kept.db')
     const code = example.replace('plants.db', path).replace('7000', '500')

@@ -60,7 +60,7 @@ const HOSTS = HOST_EXAMPLES.flatMap(({ heading, code, line }) => {
 })
 
 for (const host of HOSTS) {
-  test(host.name, { skip: skipExample(host.code), timeout: 300_000 }, (t) => tryHost(t, host))
+  test(host.name, { skip: skipExample(host.code), timeout: 120_000 }, (t) => tryHost(t, host))
 }
 
 const ofNext = HOST_EXAMPLES.filter(({ heading }) => heading === 'Next.js').map(({ code }) => code)

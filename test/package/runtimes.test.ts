@@ -50,7 +50,7 @@ async function startIn(t: Scope, project: string, command: string, port: number,
 }
 
 for (const name of Object.keys(SERVICE)) {
-  suite(`in ${name}`, { skip: skipWithoutPeers(), timeout: 300_000 }, () => {
+  suite(`in ${name}`, { skip: skipWithoutPeers(), timeout: 60_000 }, () => {
     test('a service', async (t) => {
       const port = await freePort()
       const main = withOwners(HOST_EXAMPLES[0]!.code).replace('3000', `${port}, '127.0.0.1'`)

@@ -137,7 +137,7 @@ test('lines that wait are written before the process ends', async () => {
 })
 
 // A program that waits for its log never answers.
-suite('while nobody reads the log', { timeout: 300_000 }, () => {
+suite('while nobody reads the log', { timeout: 120_000 }, () => {
   test('lines beyond a bound are dropped, and counted each time it is read again', async (t) => {
     const program = await startUnread(t)
     await request(program, REQUESTS)

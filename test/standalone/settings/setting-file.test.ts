@@ -38,7 +38,7 @@ for (const [when, read] of [
   ['at the start', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
   ['again', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
-  suite(`a file that a setting names, as it is read ${when},`, { timeout: 300_000 }, () => {
+  suite(`a file that a setting names, as it is read ${when},`, { timeout: 60_000 }, () => {
     test('may be a link', async (t) => {
       assert.equal((await read(linkTo(t, temporaryFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })
@@ -96,7 +96,7 @@ suite('a settings file that other users', { skip: process.platform === 'win32' }
 })
 
 // `test/simulation/rotation/` has the rest.
-suite('at SIGHUP', { timeout: 300_000 }, () => {
+suite('at SIGHUP', { timeout: 60_000 }, () => {
   test('the program reads its file of tokens again', async (t) => {
     const path = temporaryFile(t, 'ada:old\n')
     const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: path })

@@ -159,7 +159,7 @@ suite('rejects and shows escaped', () => {
   })
 })
 
-suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
+suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
   const container = `import { pathToFileURL } from 'node:url'
     await import(pathToFileURL(process.env.pm_exec_path).href)`
 

@@ -79,7 +79,7 @@ for (const [name, take, message] of [
   ['says nothing', () => undefined, 'No answer within 500 ms.'],
   ['says nothing more about TLS', (socket: Socket) => socket.write('S'), 'No answer within 500 ms.'],
 ] as const) {
-  test(`sends no key to a server that ${name}, fails, and leaves no timer`, { timeout: 300_000 }, async (t) => {
+  test(`sends no key to a server that ${name}, fails, and leaves no timer`, { timeout: 60_000 }, async (t) => {
     const { port, received } = await takeMessages(t, take)
     const before = countTimers()
     await assert.rejects(cancelStatement(connection({ ...BACKEND, port, ssl: true }), 500), { message })

@@ -17,7 +17,7 @@ const create = async (program: Program, id: number) => {
   return status
 }
 
-suite('far away', { skip: needsDebian, timeout: 300_000 }, () => {
+suite('far away', { skip: needsDebian, timeout: 120_000 }, () => {
   /** Starts a server that takes only TLS and SCRAM, behind a network with this round-trip time. Returns its URL. */
   async function startFarServer(t: TestContext, roundTripMs: number) {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
@@ -87,7 +87,7 @@ suite('channel_binding=require', { skip: needsDebian }, () => {
   }
 })
 
-test('--migrate names the missing connection if the server never answers', { timeout: 300_000 }, async (t) => {
+test('--migrate names the missing connection if the server never answers', { timeout: 60_000 }, async (t) => {
   const { port } = await takeMessages(t, () => undefined)
   const environment = {
     PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants`,
@@ -101,7 +101,7 @@ test('--migrate names the missing connection if the server never answers', { tim
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-suite('name servers that never answer', { skip: needsNamespaces, timeout: 300_000 }, () => {
+suite('name servers that never answer', { skip: needsNamespaces, timeout: 120_000 }, () => {
   /** Starts a program whose resolver asks a name server that never answers, for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')

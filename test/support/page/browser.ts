@@ -128,7 +128,7 @@ export class PlantPage {
   /** Settles once the text of an element matches. */
   async waitFor(selector: string, pattern: RegExp): Promise<void> {
     const text = `document.querySelector(${JSON.stringify(selector)}).textContent`
-    await this.page.waitForFunction(`${pattern}.test(${text})`).catch(async (error: unknown) => {
+    await this.page.waitForFunction(`${pattern}.test(${text})`, { timeout: 10_000 }).catch(async (error: unknown) => {
       assert.match(await this.evaluate<string>(text), pattern)
       throw error
     })
