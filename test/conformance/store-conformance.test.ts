@@ -97,7 +97,7 @@ test('fails if the create option returns a store that contains plants', async ()
   )
 })
 
-suite('fails after storeTimeoutMs', { timeout: 300_000 }, () => {
+suite('fails after storeTimeoutMs', { timeout: 60_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {

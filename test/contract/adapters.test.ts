@@ -79,7 +79,7 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRe
 }
 
 for (const [name, call] of Object.entries(ADAPTERS)) {
-  suite(`requests from ${name}`, { timeout: 300_000 }, () => {
+  suite(`requests from ${name}`, { timeout: 60_000 }, () => {
     test('fulfills the contract', async (t) => {
       const plantStore = createPlantStore({ authenticate })
       const client = { send: (request: TestRequest) => call(plantStore, request) }
@@ -132,7 +132,7 @@ async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('a request created by a test', { timeout: 300_000 }, () => {
+suite('a request created by a test', { timeout: 60_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }

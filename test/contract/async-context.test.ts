@@ -196,7 +196,7 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const [name, create] of Object.entries(SERVERS)) {
-  suite(`${name} runs each call in the async context of its request:`, { timeout: 300_000 }, () => {
+  suite(`${name} runs each call in the async context of its request:`, { timeout: 60_000 }, () => {
     for (const [row, send, expected, store = {}, options = {}] of ROWS) {
       test(`${row} (${name})`, async (t) => {
         const { service, calls, trace } = createHost(store, options)

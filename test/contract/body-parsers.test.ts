@@ -228,7 +228,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     for (const [name, parser, body, expected, options] of ROWS) {
       const { error } = JSON.parse(expected.body) as { error?: number }
       const behavior = error === undefined ? `accepts ${name}` : `rejects ${name} with ${error}`
-      test(`${behavior} (${protocol})`, { timeout: 300_000 }, async (t) => {
+      test(`${behavior} (${protocol})`, { timeout: 60_000 }, async (t) => {
         const reportedErrors: string[] = []
         const onError = (error: unknown): unknown => reportedErrors.push(String(error))
         const plantStore = createService({ maxBodyBytes: 100, onError, ...options })

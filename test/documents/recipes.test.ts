@@ -53,7 +53,7 @@ interface Traces {
 }
 
 const [TRACED_SERVICE, TELEMETRY] = [getRecipeCode('OpenTelemetry', 'js'), getRecipeCode('OpenTelemetry', 'js', 1)]
-const tracingOptions = { skip: getSkipReason(TELEMETRY), timeout: 300_000 }
+const tracingOptions = { skip: getSkipReason(TELEMETRY), timeout: 60_000 }
 
 test('OpenTelemetry spans have the route of their request, even during a shutdown', tracingOptions, async (t) => {
   const exported: string[] = []
@@ -171,7 +171,7 @@ suite('a reverse proxy forwards requests to the standalone server', () => {
     ['caddy', 'https', getRecipeCode('TLS with Caddy or nginx', 'caddyfile').replace('plants.example {', tls)],
   ] as const
   for (const [name, protocol, configuration] of rows) {
-    test(`${name} over ${protocol}`, { skip: skipWithoutCommand(name), timeout: 300_000 }, async (t) => {
+    test(`${name} over ${protocol}`, { skip: skipWithoutCommand(name), timeout: 60_000 }, async (t) => {
       const program = await startProgram(t, { PLANT_STORE_KEEP_ALIVE_TIMEOUT_MS: '75000' })
       const port = await findFreePort()
       const there = configuration
@@ -198,7 +198,7 @@ suite('a reverse proxy forwards requests to the standalone server', () => {
 
 test(
   'a node:https server loads a new certificate on SIGHUP, and keeps the old one if the new one is invalid',
-  { timeout: 300_000 },
+  { timeout: 60_000 },
   async (t) => {
     const project = await createProject(t)
     const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))

@@ -9,7 +9,7 @@ import type { RawResponse } from '../support/wire/parse-responses.ts'
 for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   suite(name, () => {
     for (const row of cases) {
-      test(describeBehavior(row), { timeout: 300_000 }, async (t) => {
+      test(describeBehavior(row), { timeout: 60_000 }, async (t) => {
         const errors: unknown[] = []
         const server = await servePlants(t, {
           authenticate: (token) => (token === 'ada' ? token : null),

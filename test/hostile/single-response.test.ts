@@ -14,7 +14,7 @@ const CREATE = post('ada', FERN)
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`responds exactly once on ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`responds exactly once on ${protocol}`, { timeout: 60_000 }, () => {
     test('if the host ends the response during a list', async (t) => {
       let end: (() => void) | undefined
       const store = overrideStore(memoryStore(), {

@@ -145,7 +145,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
       if (server === 'plant-store/server' && host === 'after the client has disconnected') continue
       suite(
         `ignores a truncated ${name} request (${server}, which calls the service ${host})`,
-        { timeout: 300_000 },
+        { timeout: 60_000 },
         () => {
           for (const [body, bytes] of Object.entries(bodies)) {
             for (const [how, end] of Object.entries(ends)) {
@@ -160,7 +160,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
       )
     }
 
-    suite(`ignores a truncated ${name} request while authenticate runs (${server})`, { timeout: 300_000 }, () => {
+    suite(`ignores a truncated ${name} request while authenticate runs (${server})`, { timeout: 60_000 }, () => {
       for (const [body, bytes] of Object.entries(bodies)) {
         for (const [caller, expected] of Object.entries({ 'an accepted token': 'ada', 'a rejected token': null })) {
           test(`with ${body} and ${caller} (${server})`, async (t) => {
@@ -178,7 +178,7 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
   }
 }
 
-suite('ignores an HTTP/2 request with a mismatched content-length (request smuggling)', { timeout: 300_000 }, () => {
+suite('ignores an HTTP/2 request with a mismatched content-length (request smuggling)', { timeout: 60_000 }, () => {
   const ok = PLANT.length
   for (const [name, length, frames] of [
     ['one more than the body', ok + 1, [encodeData(PLANT, true)]],
@@ -210,7 +210,7 @@ suite('ignores an HTTP/2 request with a mismatched content-length (request smugg
   }
 })
 
-test('ignores an HTTP/2 body whose stream is reset in the same packet', { timeout: 300_000 }, async (t) => {
+test('ignores an HTTP/2 body whose stream is reset in the same packet', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = recordEvents()
   const bytes = Buffer.concat([
     PREFACE,
@@ -227,7 +227,7 @@ for (const [name, bytes] of [
   ['chunk', 'zz\r\n'],
   ['trailer', '0\r\nno trailer\r\n\r\n'],
 ] as const) {
-  test(`ignores an HTTP/1 body with a malformed ${name}`, { timeout: 300_000 }, async (t) => {
+  test(`ignores an HTTP/1 body with a malformed ${name}`, { timeout: 60_000 }, async (t) => {
     const { events, store, hooks } = recordEvents()
     const plants = createService({ store, ...hooks })
     const start = HTTP1.bodies['chunks without a last chunk']!
@@ -239,7 +239,7 @@ for (const [name, bytes] of [
 for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
   test(
     `reports no error response for a body that ${name} rejects in the same packet`,
-    { timeout: 300_000 },
+    { timeout: 60_000 },
     async (t) => {
       const { events, store, hooks } = recordEvents()
       const { client } = await connectPair(
@@ -253,7 +253,7 @@ for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2))
   )
 }
 
-suite('ignores a DELETE whose body is truncated, although the body has no meaning', { timeout: 300_000 }, () => {
+suite('ignores a DELETE whose body is truncated, although the body has no meaning', { timeout: 60_000 }, () => {
   const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
   for (const [name, createAny, bytes] of [
     ['a Content-Length', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`],
@@ -282,7 +282,7 @@ for (const [name, path, status] of [
   ['once its body is complete', '/plants/1', 204],
   ['immediately if its id is invalid', '/plants/x', 400],
 ] as const) {
-  test(`responds to a DELETE with a body ${name}`, { timeout: 300_000 }, async (t) => {
+  test(`responds to a DELETE with a body ${name}`, { timeout: 60_000 }, async (t) => {
     const store = overrideStore(memoryStore(), { delete: () => true })
     const server = await serve(t, createService({ store }))
     const { client } = await connectPair(server)
@@ -300,7 +300,7 @@ for (const [name, path, status] of [
   })
 }
 
-test('plant-store/server closes a connection that was half-closed within a body', { timeout: 300_000 }, async (t) => {
+test('plant-store/server closes a connection that was half-closed within a body', { timeout: 60_000 }, async (t) => {
   const gate = new DeferredCall<string>()
   const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
   const { client, accepted } = await connectPair(server)
@@ -311,7 +311,7 @@ test('plant-store/server closes a connection that was half-closed within a body'
   assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
 })
 
-suite('plant-store/server sends only its own error for a malformed body', { timeout: 300_000 }, () => {
+suite('plant-store/server sends only its own error for a malformed body', { timeout: 60_000 }, () => {
   for (const [method, caller, expected] of [
     ['POST', 'ada', []],
     ['POST', null, []],
@@ -335,7 +335,7 @@ suite('plant-store/server sends only its own error for a malformed body', { time
   }
 })
 
-test('creates a plant whose stream is reset after its body is complete', { timeout: 300_000 }, async (t) => {
+test('creates a plant whose stream is reset after its body is complete', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = recordEvents()
   const gate = new DeferredCall<boolean>()
   const plants = createService({ store: overrideStore(store, { create: () => gate.call() }), ...hooks })

@@ -82,7 +82,7 @@ async function openResponseBody(client: Client): Promise<EventEmitter> {
 }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`onResponse, for a list on ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`onResponse, for a list on ${protocol}`, { timeout: 60_000 }, () => {
     const truncated = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
 
     /** Asserts that the host got these errors and one event, which differs from `truncated` as given. */

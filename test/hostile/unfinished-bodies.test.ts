@@ -90,7 +90,7 @@ async function readRejection(t: TestContext, stream: ClientHttp2Stream): Promise
   return [headers[':status'], body]
 }
 
-suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 300_000 }, () => {
+suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () => {
   for (const [name, fields, part] of [
     ['a POST without any body', POST, ''],
     ['a POST with a part of its body', POST, PLANT.slice(0, -1)],
@@ -182,7 +182,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 300_000 }, ()
 
 suite(
   'the HTTP/2 stream of a rejected request whose response is never read (resource exhaustion)',
-  { timeout: 300_000 },
+  { timeout: 60_000 },
   () => {
     const REJECTED = { ...POST, authorization: 'Bearer wrong' }
 

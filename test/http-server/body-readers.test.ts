@@ -133,7 +133,7 @@ const BAD_REQUEST = /^HTTP\/1\.1 400 [^]*"error":40000,[^}]*}$/
 const REQUEST_TIMEOUT = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
 
 for (const [name, listener] of Object.entries(LISTENERS)) {
-  suite(`a server with ${name}`, { timeout: 300_000 }, () => {
+  suite(`a server with ${name}`, { timeout: 60_000 }, () => {
     test('passes on the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       const [response] = await client.send(PARTIAL + 'world').readResponses()
@@ -168,7 +168,7 @@ for (const [name, listener] of Object.entries(LISTENERS)) {
 const neverRespond: RequestListener = () => undefined
 const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
 
-suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => {
+suite('a listener that neither reads nor responds', { timeout: 60_000 }, () => {
   for (const isGuarded of [false, true]) {
     const when = isGuarded ? ' while the overload guard is active' : ''
     for (const [what, sent, received] of [
@@ -206,7 +206,7 @@ suite('a listener that neither reads nor responds', { timeout: 300_000 }, () => 
   })
 })
 
-test('a body that arrives in time is accepted even if the listener reads it late', { timeout: 300_000 }, async (t) => {
+test('a body that arrives in time is accepted even if the listener reads it late', { timeout: 60_000 }, async (t) => {
   const late: unknown[] = []
   const http = await serve(
     t,
@@ -225,7 +225,7 @@ test('a body that arrives in time is accepted even if the listener reads it late
   assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*1000000$/)
 })
 
-suite('a queued request with a malformed body', { timeout: 300_000 }, () => {
+suite('a queued request with a malformed body', { timeout: 60_000 }, () => {
   test('is rejected after the response to the previous request', async (t) => {
     const responses: ServerResponse[] = []
     const { server } = await serve(t, (_, response) => void responses.push(response), { requestTimeoutMs: 50 })
@@ -241,7 +241,7 @@ suite('a queued request with a malformed body', { timeout: 300_000 }, () => {
   })
 })
 
-suite('a listener that responds without reading', { timeout: 300_000 }, () => {
+suite('a listener that responds without reading', { timeout: 60_000 }, () => {
   const listener: RequestListener = (_, response) => response.end('done')
 
   test('prevents 100 Continue', async (t) => {
@@ -261,7 +261,7 @@ suite('a listener that responds without reading', { timeout: 300_000 }, () => {
   }
 })
 
-suite('a listener that exits an async iterator of the body early', { timeout: 300_000 }, () => {
+suite('a listener that exits an async iterator of the body early', { timeout: 60_000 }, () => {
   for (const [what, options] of [
     ['can respond', undefined],
     ['with destroyOnReturn: false can respond before the rest of the body arrives', { destroyOnReturn: false }],

@@ -27,7 +27,7 @@ test('createServer() returns a server that enforces timeouts, rejects with JSON 
   await closed
 })
 
-test('disposal drains the server, even one that has never listened', { timeout: 300_000 }, async () => {
+test('disposal drains the server, even one that has never listened', { timeout: 60_000 }, async () => {
   const http = createServer(plants)
   await listen(http.server)
   const client = await RawConnection.open(http.server)
@@ -39,7 +39,7 @@ test('disposal drains the server, even one that has never listened', { timeout: 
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('drain() destroys at its timeout, and counts on every call,', { timeout: 300_000 }, () => {
+suite('drain() destroys at its timeout, and counts on every call,', { timeout: 60_000 }, () => {
   for (const [name, event, request, received] of [
     ['a connection with a pending response', 'request', GET, ''],
     ['a connection with a CONNECT after a pending response', 'connect', `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`, ''],
@@ -62,7 +62,7 @@ suite('drain() destroys at its timeout, and counts on every call,', { timeout: 3
   }
 })
 
-test('an upgraded connection keeps the timeout that its listener set', { timeout: 300_000 }, async (t) => {
+test('an upgraded connection keeps the timeout that its listener set', { timeout: 60_000 }, async (t) => {
   const largeBody = Buffer.alloc(10_000_000)
   const http = createServer((_, response) => response.write(largeBody), { stallTimeoutMs: 50 })
   await serve(t, http.server)

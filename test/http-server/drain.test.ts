@@ -52,7 +52,7 @@ for (const isShared of [false, true]) {
 
 test(
   'a drain destroys connections that arrived while the process was busy until the drain timeout',
-  { timeout: 300_000 },
+  { timeout: 60_000 },
   async (t) => {
     const http = await serve(t, { drainTimeoutMs: 100 })
     await setImmediate()
@@ -64,7 +64,7 @@ test(
   },
 )
 
-test('a drain adds Connection: close to a response in progress', { timeout: 300_000 }, async (t) => {
+test('a drain adds Connection: close to a response in progress', { timeout: 60_000 }, async (t) => {
   const http = createHttpServer(() => undefined)
   await serveUntilEnd(t, http.server)
   const requested = once(http.server, 'request') as Promise<[unknown, ServerResponse]>
@@ -77,7 +77,7 @@ test('a drain adds Connection: close to a response in progress', { timeout: 300_
   assert.equal(await drained, 0)
 })
 
-suite('a request that arrives during a drain while an earlier request is in progress', { timeout: 300_000 }, () => {
+suite('a request that arrives during a drain while an earlier request is in progress', { timeout: 60_000 }, () => {
   for (const [name, drainFirst] of Object.entries({ 'before the drain': false, 'during the drain': true })) {
     test(`gets a response if the earlier one arrived ${name}`, async (t) => {
       const responses: ServerResponse[] = []
@@ -107,7 +107,7 @@ suite('a request that arrives during a drain while an earlier request is in prog
   }
 })
 
-test('during a drain, a request after one with ambiguous framing is dropped', { timeout: 300_000 }, async (t) => {
+test('during a drain, a request after one with ambiguous framing is dropped', { timeout: 60_000 }, async (t) => {
   const responses: ServerResponse[] = []
   const http = createHttpServer((_, response) => void responses.push(response))
   await serveUntilEnd(t, http.server)
@@ -128,7 +128,7 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
   assert.equal(responses.length, 1)
 })
 
-suite('requests that are pipelined in one packet during a drain', { timeout: 300_000 }, () => {
+suite('requests that are pipelined in one packet during a drain', { timeout: 60_000 }, () => {
   test('all get responses, and only the last one closes the connection', async (t) => {
     const http = await serve(t)
     const { client } = await connectPair(http.server)
@@ -212,7 +212,7 @@ test("a drain doesn't wait for a rejected client that keeps its side open", asyn
   assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
 })
 
-test('a late request gets 408 in time even after the server has stopped listening', { timeout: 300_000 }, async (t) => {
+test('a late request gets 408 in time even after the server has stopped listening', { timeout: 60_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
   const { client: connection } = await connectPair(http.server)
   const drained = http.drain()
@@ -221,7 +221,7 @@ test('a late request gets 408 in time even after the server has stopped listenin
   await drained
 })
 
-test('a drain completes after the server emits an error of accept()', { timeout: 300_000 }, async (t) => {
+test('a drain completes after the server emits an error of accept()', { timeout: 60_000 }, async (t) => {
   const http = await serve(t)
   http.server.on('error', () => undefined)
   const drained = http.drain()
@@ -229,7 +229,7 @@ test('a drain completes after the server emits an error of accept()', { timeout:
   await drained
 })
 
-suite('a server that has drained', { timeout: 300_000 }, () => {
+suite('a server that has drained', { timeout: 60_000 }, () => {
   for (const count of [0, 1]) {
     test(`emits close once and is garbage-collected (${count} connections when it stopped listening)`, async () => {
       let closed = 0

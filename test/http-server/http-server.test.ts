@@ -118,7 +118,7 @@ suite('a request that node:http rejects', () => {
   })
 })
 
-suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
+suite('a process with --insecure-http-parser', { timeout: 60_000 }, () => {
   for (const [name, request] of [
     [
       'Content-Length together with Transfer-Encoding',
@@ -139,7 +139,7 @@ suite('a process with --insecure-http-parser', { timeout: 300_000 }, () => {
 })
 
 for (const state of ['normal operation', 'a drain']) {
-  suite(`during ${state}, the server disconnects in time`, { timeout: 300_000 }, () => {
+  suite(`during ${state}, the server disconnects in time`, { timeout: 60_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`
@@ -236,7 +236,7 @@ suite('the server sends no 100 Continue', () => {
   }
 })
 
-test('an idle connection keeps no request or response in memory', { timeout: 300_000 }, async (t) => {
+test('an idle connection keeps no request or response in memory', { timeout: 60_000 }, async (t) => {
   const messages: WeakRef<object>[] = []
   function respond(request: IncomingMessage, response: ServerResponse): void {
     messages.push(new WeakRef(request), new WeakRef(response))

@@ -90,7 +90,7 @@ suite('the overload guard', () => {
   }
 })
 
-suite('when the overload guard activates, a connection', { timeout: 300_000 }, () => {
+suite('when the overload guard activates, a connection', { timeout: 60_000 }, () => {
   test('with an incomplete body is read in slices, and the body arrives complete', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await connectPair(http.server)

@@ -36,7 +36,7 @@ function getLengths(slices: readonly string[]): number[] {
   return slices.map(({ length }) => length)
 }
 
-suite('throttled reads', { timeout: 300_000 }, () => {
+suite('throttled reads', { timeout: 60_000 }, () => {
   test('pass data on in slices of growing size', async () => {
     const { client, slices, requests } = connectThrottled(respondInOrder)
     const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(3000)}\r\n\r\n`

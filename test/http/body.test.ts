@@ -65,7 +65,7 @@ function sendAfterFirstChunk(rest: string): Action {
   }
 }
 
-suite('a body', { timeout: 300_000 }, () => {
+suite('a body', { timeout: 60_000 }, () => {
   const whole = '0123456789'
   const end = '0\r\n\r\n'
   const announced = (length: number): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
@@ -146,7 +146,7 @@ suite('a body', { timeout: 300_000 }, () => {
   })
 })
 
-test('a body is read while process.nextTick and queueMicrotask are mocked', { timeout: 300_000 }, async (t) => {
+test('a body is read while process.nextTick and queueMicrotask are mocked', { timeout: 60_000 }, async (t) => {
   const server = await serve(t, (request, response) => {
     const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
     const { mock: queueMicrotask } = t.mock.method(globalThis, 'queueMicrotask', () => undefined)
@@ -160,7 +160,7 @@ test('a body is read while process.nextTick and queueMicrotask are mocked', { ti
   client.socket.destroy()
 })
 
-test('the memory of a rejected large body is freed', { timeout: 300_000 }, async (t) => {
+test('the memory of a rejected large body is freed', { timeout: 60_000 }, async (t) => {
   const { client, request } = await sendAndGetRequest(t, createChunkedRequest(''))
   const bytes = 30_000_000
   const before = process.memoryUsage().arrayBuffers
@@ -174,7 +174,7 @@ test('the memory of a rejected large body is freed', { timeout: 300_000 }, async
   client.socket.destroy()
 })
 
-test('a body in 1-byte chunks uses at most twice its size in memory', { timeout: 300_000 }, async (t) => {
+test('a body in 1-byte chunks uses at most twice its size in memory', { timeout: 60_000 }, async (t) => {
   const requests: IncomingMessage[] = []
   const maxBytes = 65_536
   const server = await serve(t, (request) => requests.push(request))
@@ -206,7 +206,7 @@ test('a body in 1-byte chunks uses at most twice its size in memory', { timeout:
   assert.ok(taken < 2 * maxBytes, `each body uses ${Math.round(taken)} bytes`)
 })
 
-test('a short body does not retain the larger buffer in which it arrived', { timeout: 300_000 }, async () => {
+test('a short body does not retain the larger buffer in which it arrived', { timeout: 60_000 }, async () => {
   const request = new PassThrough()
   const body = readBody(request as unknown as IncomingMessage, 0, LIMIT)
   request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
@@ -214,7 +214,7 @@ test('a short body does not retain the larger buffer in which it arrived', { tim
   assert.deepEqual([buffer.byteLength, Buffer.from(buffer).toString('latin1', 0, 1)], [2, '1'])
 })
 
-test('a discarded body is read up to 16 MiB', { timeout: 300_000 }, async (t) => {
+test('a discarded body is read up to 16 MiB', { timeout: 60_000 }, async (t) => {
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
   const { client, request } = await sendAndGetRequest(t, head)
@@ -228,7 +228,7 @@ test('a discarded body is read up to 16 MiB', { timeout: 300_000 }, async (t) =>
   client.socket.destroy()
 })
 
-suite('discardBody calls back once and clears its timer', { timeout: 300_000 }, () => {
+suite('discardBody calls back once and clears its timer', { timeout: 60_000 }, () => {
   const end: Action = (client) => client.send('5')
   for (const [name, act] of Object.entries({
     'the body ends': end,

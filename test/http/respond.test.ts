@@ -48,7 +48,7 @@ const GET: TestRequest = { method: 'GET', path: '/', fields: [] }
 const HEAD = { ...GET, method: 'HEAD' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
     for (const [name, request, answer, headers, body] of [
       ['a complete body', GET, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, TEXT],
       ['a complete body for HEAD', HEAD, TEXT_RESPONSE, { ...FIELDS, 'content-type': 'text/plain', ...LENGTH }, ''],
@@ -98,7 +98,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('a connection', { timeout: 300_000 }, () => {
+suite('a connection', { timeout: 60_000 }, () => {
   const keepAlive = 'Connection: keep-alive\r\n'
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
   const chunks = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n'
@@ -168,7 +168,7 @@ for (const [name, status, request] of [
   })
 }
 
-suite('an error response while the request body is incomplete', { timeout: 300_000 }, () => {
+suite('an error response while the request body is incomplete', { timeout: 60_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
     test(`to ${method} is sent immediately, and ends when the request body ends`, async (t) => {
       let response: ServerResponse | undefined
@@ -226,7 +226,7 @@ suite('an HTTP/2 stream that the client closes without an error is destroyed whi
       { ...TEXT_RESPONSE, body: streamForever() },
     ],
   ] as const) {
-    test(name, { timeout: 300_000 }, async (t) => {
+    test(name, { timeout: 60_000 }, async (t) => {
       let accepted: ServerHttp2Stream | undefined
       const client = await serveAndConnect(t, 'h2c', (request, response) => {
         accepted = streamOf(response)
@@ -240,7 +240,7 @@ suite('an HTTP/2 stream that the client closes without an error is destroyed whi
   }
 })
 
-suite('a streamed response that fails', { timeout: 300_000 }, () => {
+suite('a streamed response that fails', { timeout: 60_000 }, () => {
   test('destroys its HTTP/2 stream with an error', async (t) => {
     let reason: Error | undefined
     const client = await serveAndConnect(t, 'h2c', (request, response) => {

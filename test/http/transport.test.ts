@@ -13,7 +13,7 @@ import { waitUntil } from '../support/wait-until.ts'
 const GET = { method: 'GET', path: '/', fields: [] }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`a response in ${protocol}`, { timeout: 300_000 }, () => {
+  suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
     test('is closed as soon as it has ended, but calls onClose listeners later', async (t) => {
       const seen: boolean[] = []
       const client = await serveAndConnect(t, protocol, (_, response) => {
@@ -45,7 +45,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('a connection', { timeout: 300_000 }, () => {
+suite('a connection', { timeout: 60_000 }, () => {
   /** Accepts a connection that its client never ends. Returns the accepted socket, and what the client sees at the end. */
   async function accept(t: TestContext, isTls: boolean): Promise<{ accepted: Socket; seen: Promise<unknown> }> {
     const server = isTls ? createTlsServer(TLS) : createServer()

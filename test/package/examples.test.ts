@@ -37,7 +37,7 @@ async function finishBody(sent: Writable, rest: string): Promise<[status: number
 }
 
 for (const { code: example, language } of SHUTDOWN_EXAMPLES) {
-  const options = { skip: getSkipReason(example), timeout: 300_000 }
+  const options = { skip: getSkipReason(example), timeout: 60_000 }
   test(`the example for a graceful shutdown completes all requests (${language})`, options, async (t) => {
     const path = createDatabasePath(t).replace('plants.db', 'kept.db')
     const code = example.replace('plants.db', path).replace('7000', '500')

@@ -60,7 +60,7 @@ const FRAMEWORKS = FRAMEWORK_EXAMPLES.flatMap(({ heading, code, line }) => {
 })
 
 for (const host of FRAMEWORKS) {
-  test(host.name, { skip: getSkipReason(host.code), timeout: 300_000 }, (t) => testFramework(t, host))
+  test(host.name, { skip: getSkipReason(host.code), timeout: 120_000 }, (t) => testFramework(t, host))
 }
 
 const nextExamples = FRAMEWORK_EXAMPLES.filter(({ heading }) => heading === 'Next.js').map(({ code }) => code)

@@ -73,7 +73,7 @@ for (const [what, findPlace, problem, output] of [
     '660\n1\n',
   ],
 ] as const) {
-  test(`workers of node:cluster do not share the ${what}`, { timeout: 300_000 }, async (t) => {
+  test(`workers of node:cluster do not share the ${what}`, { timeout: 60_000 }, async (t) => {
     const primary = `
       import cluster from 'node:cluster'
       import { statSync } from 'node:fs'

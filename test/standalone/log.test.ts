@@ -137,7 +137,7 @@ test('flushLog waits until the buffered lines are written', async () => {
 })
 
 // A program that waits for its log reader would never respond.
-suite('while the log is not read', { timeout: 300_000 }, () => {
+suite('while the log is not read', { timeout: 120_000 }, () => {
   test('lines beyond the buffer limit are dropped, and their number is logged when the log is read again', async (t) => {
     const program = await startUnread(t)
     await sendRequests(program, REQUESTS)

@@ -38,7 +38,7 @@ for (const [when, read] of [
   ['at startup', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
   ['on a reload', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
-  suite(`a settings file that is read ${when}`, { timeout: 300_000 }, () => {
+  suite(`a settings file that is read ${when}`, { timeout: 60_000 }, () => {
     test('can be a symbolic link', async (t) => {
       assert.equal((await read(linkTo(t, createTempFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })
@@ -96,7 +96,7 @@ suite('a settings file that other users', { skip: process.platform === 'win32' }
 })
 
 // The other cases are in `test/simulation/reload/`.
-suite('on SIGHUP', { timeout: 300_000 }, () => {
+suite('on SIGHUP', { timeout: 60_000 }, () => {
   test('the program reloads its token file', async (t) => {
     const path = createTempFile(t, 'ada:old\n')
     const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: path })

@@ -178,7 +178,7 @@ suite('readSettings rejects, and shows in escaped form,', () => {
   )
 })
 
-suite('in a worker of node:cluster', { timeout: 300_000 }, () => {
+suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
   const container = `import { pathToFileURL } from 'node:url'
     await import(pathToFileURL(process.env.pm_exec_path).href)`
 

@@ -92,7 +92,7 @@ for (const [name, take, message] of [
 ] as const) {
   test(
     `never sends the secret key, rejects and clears its timer if the server ${name}`,
-    { timeout: 300_000 },
+    { timeout: 60_000 },
     async (t) => {
       const { port, received } = await startMessageServer(t, take)
       const before = countTimers()

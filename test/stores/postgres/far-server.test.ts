@@ -17,7 +17,7 @@ const create = async (program: Program, id: number) => {
   return status
 }
 
-suite('a distant server', { skip: skipWithoutDebianServers, timeout: 300_000 }, () => {
+suite('a distant server', { skip: skipWithoutDebianServers, timeout: 120_000 }, () => {
   /** Starts a server that requires TLS and SCRAM, behind a proxy that adds this round-trip time. Returns its URL. */
   async function startFarServer(t: TestContext, roundTripMs: number) {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
@@ -87,7 +87,7 @@ suite('channel_binding=require', { skip: skipWithoutDebianServers }, () => {
   }
 })
 
-test('--migrate reports the connection timeout if the server never responds', { timeout: 300_000 }, async (t) => {
+test('--migrate reports the connection timeout if the server never responds', { timeout: 60_000 }, async (t) => {
   const { port } = await startMessageServer(t, () => undefined)
   const environment = {
     PLANT_STORE_URL: `postgres://ada@127.0.0.1:${port}/plants`,
@@ -101,7 +101,7 @@ test('--migrate reports the connection timeout if the server never responds', { 
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-suite('while DNS servers never respond,', { skip: needsNamespaces, timeout: 300_000 }, () => {
+suite('while DNS servers never respond,', { skip: needsNamespaces, timeout: 120_000 }, () => {
   /** Starts a program whose DNS server never responds. Its resolver retries for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')

@@ -24,7 +24,7 @@ async function createPlant(program: Program, id = 1) {
   return [response.status, await response.json()]
 }
 
-suite('in this process', { timeout: 300_000 }, async () => {
+suite('in this process', { timeout: 60_000 }, async () => {
   const { database, proxy, url } = await openProxiedDatabase({ after })
 
   async function openStore(url: string, own = {}) {

@@ -134,7 +134,7 @@ export class WebUiPage {
   /** Waits until the text of an element matches. */
   async waitForText(selector: string, pattern: RegExp): Promise<void> {
     const text = `document.querySelector(${JSON.stringify(selector)}).textContent`
-    await this.page.waitForFunction(`${pattern}.test(${text})`).catch(async (error: unknown) => {
+    await this.page.waitForFunction(`${pattern}.test(${text})`, { timeout: 10_000 }).catch(async (error: unknown) => {
       assert.match(await this.evaluate<string>(text), pattern)
       throw error
     })
