@@ -148,7 +148,7 @@ function formatSection(run: BenchRun): string {
     `### Node ${node.slice(1)}, ${wire === 'memory' ? 'in memory' : 'over sockets'}`,
     `CPU time per request in microseconds, median of at most ${rounds} rounds; lower is better:`,
     formatCpuTable(run, ALL_ROW_TITLES),
-    'Ratios of CPU times, with 95 % confidence intervals:',
+    'Ratios of CPU times, with 95% confidence intervals:',
     formatTargetTable(run),
   ].join('\n\n')
 }
