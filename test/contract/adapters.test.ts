@@ -79,8 +79,8 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRe
 }
 
 for (const [name, call] of Object.entries(ADAPTERS)) {
-  suite(`requests from ${name}`, { timeout: 60_000 }, () => {
-    test('fulfills the contract', async (t) => {
+  suite(`the service behind ${name}`, { timeout: 60_000 }, () => {
+    test('responds as expected to every contract case', async (t) => {
       const plantStore = createPlantStore({ authenticate })
       const client = { send: (request: TestRequest) => call(plantStore, request) }
       // The adapters merge repeated header fields, so the cases with such fields are skipped, as on HTTP/2.
@@ -110,7 +110,7 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
   })
 }
 
-/** Completes a request that a test has created, and returns its response and the text that the response has written. */
+/** Adds a method, a URL and headers to a mock request, and returns a response that records what it writes. */
 function createRequestAndResponse(
   request: IncomingMessage,
   testRequest: TestRequest,
@@ -132,7 +132,7 @@ async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('a request created by a test', { timeout: 60_000 }, () => {
+suite('for a mock request', { timeout: 60_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }
@@ -185,7 +185,7 @@ suite('a request created by a test', { timeout: 60_000 }, () => {
     })
   }
 
-  test('rejects a request immediately that has no connection and whose body never ends', async () => {
+  test('responds with 401 immediately even if the request has no connection and its body never ends', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)

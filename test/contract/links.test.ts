@@ -77,9 +77,9 @@ suite('the Link header points to the next page', () => {
   }
 
   for (const [what, method, target] of [
-    ['HEAD', 'HEAD', '/api/plants?limit=1'],
-    ['a request target in absolute form', 'GET', 'http://host/api/plants?limit=1'],
-    ['a percent-encoded path', 'GET', '/%61pi/%70lants?limit=1'],
+    ['a HEAD request', 'HEAD', '/api/plants?limit=1'],
+    ['a request with an absolute-form target', 'GET', 'http://host/api/plants?limit=1'],
+    ['a request with a percent-encoded path', 'GET', '/%61pi/%70lants?limit=1'],
   ] as const) {
     test(`in the response to ${what}`, async (t) => {
       const client = await openClient(t, () => createServer(createPlantsService('/api')), 'http')
@@ -101,7 +101,7 @@ const PYTHON = `
 import sys, urllib.parse
 for base in sys.argv[2:]: print(urllib.parse.urljoin(base, sys.argv[1]))`
 
-suite('the Link header', () => {
+suite('the URL in the Link header', () => {
   const reference = 'plants?limit=1&after=1'
   const bases = ['http://host/plants', 'http://host/plants?limit=1', 'https://host:8/a/b/plants?limit=1&after=0']
   const expected = ['http://host/', 'http://host/', 'https://host:8/a/b/'].map((folder) => folder + reference)

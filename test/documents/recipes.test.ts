@@ -55,7 +55,7 @@ interface Traces {
 const [TRACED_SERVICE, TELEMETRY] = [getRecipeCode('OpenTelemetry', 'js'), getRecipeCode('OpenTelemetry', 'js', 1)]
 const tracingOptions = { skip: getSkipReason(TELEMETRY), timeout: 60_000 }
 
-test('OpenTelemetry spans have the route of their request, even during a shutdown', tracingOptions, async (t) => {
+test('OpenTelemetry spans contain the route of the request, even during a shutdown', tracingOptions, async (t) => {
   const exported: string[] = []
   const collector = await serve(t, (message, response) => {
     void text(message).then((body) => {
@@ -110,7 +110,7 @@ suite('validation with a schema', () => {
     ],
   } as const
   for (const [name, [program, message]] of Object.entries(messages)) {
-    test(`rejects a plant with the messages of ${name}`, { skip: getSkipReason(program) }, async (t) => {
+    test(`rejects an invalid plant with the error messages of ${name}`, { skip: getSkipReason(program) }, async (t) => {
       const { port } = await startExample(t, program)
       const { status, body } = await sendToPort(port, post(ADA_TOKEN, '{"id":1,"name":"","tag":"fern"}'))
       assert.deepEqual([status, body], [400, JSON.stringify({ error: 40002, message })])
@@ -121,7 +121,7 @@ suite('validation with a schema', () => {
     })
   }
 
-  test('can be asynchronous', { skip: getSkipReason(byZod) }, async (t) => {
+  test('works with an asynchronous schema', { skip: getSkipReason(byZod) }, async (t) => {
     const rule = ".refine(async (name) => name !== 'Fern', 'no ferns')"
     const { port } = await startExample(t, byZod.replace('.max(200)', rule))
     const body = JSON.stringify({ error: 40002, message: 'name: no ferns' })
@@ -197,7 +197,7 @@ suite('a reverse proxy forwards requests to the standalone server', () => {
 })
 
 test(
-  'a node:https server loads a new certificate on SIGHUP, and keeps the old one if the new one is invalid',
+  'a node:https server loads a new certificate on SIGHUP, but not an invalid certificate',
   { timeout: 60_000 },
   async (t) => {
     const project = await createProject(t)
@@ -236,14 +236,14 @@ test(
 )
 
 test(
-  'nginx limits the requests of a token in any spelling, and of an address (rate limit bypass)',
+  'nginx limits the rate of requests for each token, however the token is sent (rate limit bypass)',
   { skip: skipWithoutCommand('nginx') },
   async (t) => {
     const port = await findFreePort()
     const configuration = getRecipeCode('Rate limiting with nginx', 'nginx')
       .replace('listen 8080', `listen 127.0.0.1:${port}`)
       .replace('127.0.0.1:3000', `127.0.0.1:${getPort(await servePlants(t))}`)
-      // With this rate, the limit allows no further request during the test.
+      // At this rate, no request beyond the burst is allowed during the test.
       .replace(/rate=\d+r\/s/g, 'rate=1r/m')
     await startNginx(t, port, configuration)
     async function statusesOf(authorizations: readonly string[]): Promise<Record<string, number>> {
