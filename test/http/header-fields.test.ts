@@ -16,21 +16,21 @@ suite('rawHeadersOf returns', () => {
   const headers = { host: 'a', authorization: 'b', accept: undefined, 'x-list': ['c', 'd'] } as IncomingHttpHeaders
   const listed = ['host', 'a', 'authorization', 'b', 'x-list', 'c', 'x-list', 'd']
 
-  test('rawHeaders unchanged', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
+  test('the original array of rawHeaders', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
 
-  test('the fields of headers if rawHeaders is missing', () => {
+  test('the fields in headers if rawHeaders is missing', () => {
     assert.deepEqual(rawHeadersOf({ headers }), listed)
   })
 
-  test('the fields of headers if rawHeaders is empty', () =>
+  test('the fields in headers if rawHeaders is empty', () =>
     assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers }), listed))
 
-  test('an empty array if there are no headers', () =>
+  test('an empty array if rawHeaders and headers are empty', () =>
     assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers: {} }), []))
 })
 
 suite('readHeaderFields returns', () => {
-  test('fields whatever their case', () => {
+  test('fields whose names are in any case', () => {
     const raw = ['HOST', 'a', 'Content-TYPE', 'b/c', 'CONTENT-length', '7', 'content-encoding', 'gzip']
     assert.deepEqual(readHeaderFields(raw), {
       ...EMPTY_FIELDS,
@@ -40,7 +40,7 @@ suite('readHeaderFields returns', () => {
     })
   })
 
-  test('the last Authorization field and the number of such fields', () => {
+  test('the last Authorization field and the number of Authorization fields', () => {
     const raw = ['Authorization', 'a', 'authorization', 'b']
     assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, authorization: 'b', authorizationCount: 2 })
   })
@@ -69,7 +69,7 @@ const ACCEPTED: readonly (readonly [name: string, rawHeaders: readonly string[]]
   ['999 fields', Array.from({ length: 1998 }, () => 'a')],
   ['Transfer-Encoding: Chunked', ['Transfer-Encoding', 'Chunked']],
   ...['etag', 'x-contenttyp', 'x-authorizati', 'accept-charset', 'x-content-encode', 'x-transfer-encode', 'x'].map(
-    (name) => [`a repeated ${name}, which is not used`, [name, 'a', name, 'b']] as const,
+    (name) => [`a repeated ${name} field, which the service does not use`, [name, 'a', name, 'b']] as const,
   ),
 ]
 for (const [name, rawHeaders] of ACCEPTED) {
