@@ -10,7 +10,7 @@ import { Program } from '../../support/program/program.ts'
 import { RawConnection } from '../../support/wire/raw-connection.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-test('the event-loop delay metric measures how long the event loop was blocked, one timer at a time', async () => {
+test('the event-loop delay metric measures how long the event loop was blocked', async () => {
   const startedAt = performance.now()
   const families = createProcessMetrics()
   const text = (): string => formatFamilies(families)
@@ -42,17 +42,17 @@ suite('the file descriptor metrics', () => {
     assert.equal((await program.fetch('/livez')).status, 200)
   })
 
-  test('are absent if the system does not expose file descriptors', () => {
+  test('are omitted if the system does not expose file descriptors', () => {
     assert.deepEqual(createDescriptorMetrics('/nowhere'), [])
   })
 
-  // When the program runs from its sources, it compiles the web UI in a child process.
+  // From its sources, the standalone server compiles the web UI in a child process.
   const FLAGS = ['--permission', '--allow-net', '--allow-child-process'].filter((flag) =>
     process.allowedNodeEnvironmentFlags.has(flag),
   )
   const skip = !FLAGS.includes('--permission') && 'Node 22.13 or later is needed'
 
-  test('are absent without the permission to read them, and nothing is logged about it', { skip }, async (t) => {
+  test('are omitted without permission to read the file descriptors', { skip }, async (t) => {
     const modules = realpathSync('node_modules')
     const allowed = [`read=${process.cwd()}`, `read=${modules}`, `write=${modules}`].map((path) => `--allow-fs-${path}`)
     const program = await Program.start({ PLANT_STORE_ADMIN_PORT: '0' }, [...FLAGS, ...allowed])
