@@ -91,7 +91,7 @@ async function startProxied(t: TestContext) {
  * take longer, so no test limits the time. The simulation checks how soon an unresponsive server is probed again.
  */
 suite(
-  'under load, keeps acknowledged writes, limits its sessions and recovers',
+  'under load, the standalone server loses no acknowledged write',
   { skip: skipWithoutDebianServers, concurrency: 4 },
   () => {
     test(`after the table was locked for ${OUTAGE_SECONDS} s`, async (t) => {
@@ -167,7 +167,7 @@ suite(
       })
     })
 
-    test('after one program was killed, without a failed request on the other', async (t) => {
+    test('after another standalone server was killed', async (t) => {
       const server = await PostgresServer.start(t)
       await runUnderLoad(t, server.url, [server], async ([victim], workload) => {
         victim!.child.kill('SIGKILL')
@@ -176,7 +176,7 @@ suite(
       })
     })
 
-    test('behind PgBouncer in transaction mode, with a single warning that prepared statements are not supported', async (t) => {
+    test('behind PgBouncer in transaction mode, which does not support prepared statements', async (t) => {
       const server = await PostgresServer.start(t)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
       await runUnderLoad(t, url, [], async (programs, workload) => {
@@ -194,15 +194,15 @@ suite(
   },
 )
 
-suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
-  test('programs that share a database stay consistent under contention', async (t) => {
+suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
+  test('remains consistent under contention with seven others on the same database', async (t) => {
     // Without waiting for the disk, visibility is the same and throughput is higher.
     const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
     const programs = Array.from({ length: RIVAL_COUNT }, () => startProgram(t, { PLANT_STORE_URL: url }))
     await assertConsistentUnderContention(t, await Promise.all(programs), CLIENTS)
   })
 
-  test('cancels statements that time out, even behind PgBouncer', async (t) => {
+  test('cancels a statement that times out, even behind PgBouncer', async (t) => {
     const server = await PostgresServer.start(t)
     const program = await startProgram(t, {
       PLANT_STORE_URL: `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`,
@@ -218,12 +218,12 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
     assert.equal((await program.fetch(...create(1))).status, 200)
   })
 
-  test('never acknowledges a write whose wait for the standby was canceled', async (t) => {
+  test('never acknowledges a write if its wait for the standby was canceled', async (t) => {
     const server = await PostgresServer.start(t)
     await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: server.url }))
   })
 
-  test('detects a commit without the standby behind PgBouncer if the role has warnings turned off', async (t) => {
+  test('detects a commit without the standby even if the role has turned off warnings', async (t) => {
     const server = await PostgresServer.start(t)
     await server.query('ALTER ROLE plants SET client_min_messages = error')
     const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`
@@ -234,7 +234,7 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
     ['turned off warnings', 'client_min_messages = error'],
     ['set synchronous_commit to local', 'synchronous_commit = local'],
   ] as const) {
-    test(`detects a commit without the standby if another client of PgBouncer has ${name}`, async (t) => {
+    test(`detects a commit without the standby even if another client of PgBouncer has ${name}`, async (t) => {
       const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
       const server = await PostgresServer.start(t, settings)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
@@ -260,7 +260,7 @@ async function assertUnconfirmed(
     const answered = Promise.all(calls.map((call) => assertUnavailable(program, call, 50301)))
     const state = { isAnswered: false }
     void answered.finally(() => (state.isAnswered = true))
-    // The first of several concurrent writes is sent alone, so there can be two commits to cancel.
+    // The first of several concurrent writes is sent alone, so there may be two commits to cancel.
     while (!state.isAnswered) {
       await server.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
       await sleep(20)
