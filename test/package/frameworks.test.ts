@@ -129,7 +129,7 @@ async function testFramework(t: TestContext, framework: Framework, project?: str
     })
   })
 
-  const uploadTest = `${framework.name} rejects a body that is too large while it is sent`
+  const uploadTest = `${framework.name} rejects a body over the size limit before the body has ended`
   await t.test(uploadTest, { skip: !isHttp1 && 'HTTP/2' }, async () => {
     const request = post('ada', '', ['Transfer-Encoding', 'chunked'])
     const upload = client.open({ ...request, path: `${prefix}/plants`, body: undefined })
