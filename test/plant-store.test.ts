@@ -59,7 +59,7 @@ for (const basePath of ['', '/api/v1', '/$&']) {
 }
 
 // Node's HTTP/1 parser rejects unknown methods, but HTTP/2 allows any method name.
-test('responds with 405 to methods with the names of properties of Object.prototype', async (t) => {
+test('responds with 405 to methods that have the name of a property of Object.prototype', async (t) => {
   const client = await serveAndConnect(t, 'h2c', createService())
   for (const method of ['constructor', 'toString', '__proto__']) {
     const { status, headers } = await client.send({ method, path: '/plants/1', fields: bearer('ada') })
@@ -70,7 +70,7 @@ test('responds with 405 to methods with the names of properties of Object.protot
 /** The service, for calls with arguments that TypeScript would reject. */
 const untypedService = createService() as unknown as (...args: unknown[]) => undefined
 
-suite('throws a TypeError that describes the arguments of a call with', () => {
+suite('the service throws a TypeError that describes invalid arguments', () => {
   const hint = 'pass the raw objects that your framework wraps, see docs/frameworks\\.md'
   for (const [name, got, ask] of [
     ['no arguments', /undefined, undefined/, () => new Promise(() => untypedService())],

@@ -178,7 +178,7 @@ suite('the standalone server', () => {
     assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })
 
-  test('applies the limits in its settings to the service', async (t) => {
+  test('applies the configured limits to the service', async (t) => {
     const program = await startProgram(t, {
       PLANT_STORE_MAX_BODY_BYTES: '100000',
       PLANT_STORE_MAX_LISTS_PER_OWNER: '1',

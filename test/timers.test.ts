@@ -19,7 +19,7 @@ function mockAllTimers(t: TestContext): void {
   t.mock.method(performance, 'now', () => 1000)
 }
 
-suite('while the timers are mocked, the package', () => {
+suite('the package while timers are mocked', () => {
   test('creates plants in SQLite', { skip: skipWithoutSqlite }, async (t) => {
     const { store } = openSqliteStore(t)
     mockAllTimers(t)
@@ -67,7 +67,7 @@ suite('while the timers are mocked, the package', () => {
   })
 })
 
-suite('if the package is imported while the timers are mocked, the package', () => {
+suite('the package if it is imported while timers are mocked', () => {
   test('runs immediates', async (t) => {
     t.mock.timers.enable()
     const { setImmediate, yieldToEventLoop } = await importFresh('immediates')

@@ -41,7 +41,7 @@ test('accepts a store that lists synchronously, but needs two event-loop ticks t
   await checks.get('lists the result of every completed write while other lists are running')?.()
 })
 
-test('passes only valid owners, plants, ids and list limits to the store', async () => {
+test('passes only valid arguments to the store', async () => {
   const checks = createSuite((store) => ({
     create(owner, { id, name, tag }) {
       assert.ok(isValidText(owner) && owner !== '')
@@ -77,7 +77,7 @@ async function getFailureMessage(
   return (outcome.reason as Error).message
 }
 
-suite('explains why a broken store fails the test', () => {
+suite('the conformance suite explains why a broken store fails the test', () => {
   for (const [name, [expectedMessage, change]] of Object.entries(BROKEN_STORES)) {
     test(`"${name}"`, async () => {
       const message = await getFailureMessage(name, change)
@@ -97,7 +97,7 @@ test('fails if the create option returns a store that contains plants', async ()
   )
 })
 
-suite('fails after storeTimeoutMs', { timeout: 60_000 }, () => {
+suite('a conformance test fails after storeTimeoutMs', { timeout: 60_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {
@@ -118,7 +118,7 @@ suite('fails after storeTimeoutMs', { timeout: 60_000 }, () => {
   })
 })
 
-test('reports the failed call, with long texts abbreviated, and the error of the store', async () => {
+test('reports the failed store call and its error', async () => {
   const thrown = new Error('disk full')
   const fail = (): never => {
     throw thrown
@@ -137,19 +137,19 @@ test('reports a list result that is not a page', async () => {
   assert.match(message, /^list\(.+\) returned undefined instead of an object with a plants array\.$/)
 })
 
-suite('fails if hasMore', () => {
+suite('a conformance test fails', () => {
   const name = 'lists at most limit plants'
   const failureMessage = (hasMore: unknown): Promise<string> =>
     getFailureMessage(name, (store) => ({
       list: (owner, request) => ({ ...store.list(owner, request), hasMore: hasMore as boolean }),
     }))
 
-  test('is false although the owner has more plants', async () => {
+  test('if hasMore is false although the owner has more plants', async () => {
     const expected = 'returned hasMore: false, although the owner has more plants after these.'
     assert.ok((await failureMessage(false)).endsWith(expected))
   })
 
-  test('is undefined', async () => {
+  test('if hasMore is undefined', async () => {
     assert.ok((await failureMessage(undefined)).endsWith('returned undefined as hasMore, which must be true or false.'))
   })
 })
@@ -165,7 +165,7 @@ test('BROKEN_STORES contains a broken store for every conformance test', () => {
   assert.deepEqual(Object.keys(BROKEN_STORES), [...createSuite().keys()])
 })
 
-test('creates a new store for each test, and closes the store even if the test fails', async () => {
+test('closes the store of a test even if the test fails', async () => {
   const open = new Set<number>()
   let made = 0
   const suite = createSuite(() => {
@@ -179,7 +179,7 @@ test('creates a new store for each test, and closes the store even if the test f
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
 
-test('reports the seed of a failure, and fails the same way again with that seed', async () => {
+test('reproduces a failure from its seed', async () => {
   const dropTags: StoreChange = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
   const errorOf = async (seed: number): Promise<Error> => {
     const check = createSuite(dropTags, { seed }).get(RANDOM_OPERATIONS)
@@ -220,7 +220,7 @@ test('reports a null plant', () => {
   assert.equal(difference, "returned a plant whose id isn't a bigint: null.")
 })
 
-suite('reports a wrong name with an excerpt', () => {
+suite('the error for a wrong name quotes an excerpt', () => {
   const digits = '0123456789'
   const page = (name: string): Page => ({ plants: [{ id: 1n, name }], hasMore: false })
   for (const [name, actual, expected, start, actualExcerpt, expectedExcerpt] of [

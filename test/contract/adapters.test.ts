@@ -185,7 +185,7 @@ suite('for a mock request', { timeout: 60_000 }, () => {
     })
   }
 
-  test('responds with 401 immediately even if the request has no connection and its body never ends', async () => {
+  test('responds immediately with 401 to a request without a connection whose body never ends', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)

@@ -241,7 +241,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('warns only once if a body parser has converted several bodies to objects', async (t) => {
+test('warns only once about a body parser that converts bodies to objects', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)

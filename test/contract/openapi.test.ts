@@ -72,7 +72,7 @@ for (const [name, description, serve] of DESCRIPTIONS) {
   })
 }
 
-test('every response in the OpenAPI description has an exact status, not a range or a default', () => {
+test('every response in the OpenAPI description has a numeric status', () => {
   for (const operations of OPERATIONS.values()) {
     for (const { operationId, responses } of operations.values()) {
       for (const status of Object.keys(responses)) assert.match(status, /^[1-5][0-9]{2}$/, operationId)
@@ -80,7 +80,7 @@ test('every response in the OpenAPI description has an exact status, not a range
   }
 })
 
-suite('the OpenAPI description matches the response when the service', () => {
+suite('every response matches the OpenAPI description:', () => {
   for (const row of Object.values(CONTRACT_CASES).flat()) {
     test(row.name, async (t) => {
       const server = await serveContractProgram(t)
@@ -110,7 +110,7 @@ suite('the OpenAPI description matches the response when the service', () => {
   }
 })
 
-suite('the OpenAPI description covers', () => {
+suite('the OpenAPI description covers all errors', () => {
   const HOST = 'Host: plants\r\nConnection: close\r\n'
   const GZIP = 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'
   const list = `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ada\r\n`
@@ -145,7 +145,7 @@ suite('the OpenAPI description covers', () => {
     })
   }
 
-  test('every error code, according to these tests and the contract cases', () => {
+  test('the tests of the OpenAPI description cover every error code', () => {
     const codes = rows.map(([error]) => error)
     for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test covers error ${error}`)

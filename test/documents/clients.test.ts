@@ -91,7 +91,7 @@ suite('the fetch client', () => {
     return createClient(`http://127.0.0.1:${getPort(server)}/`, token)
   }
 
-  test('reads all pages of a list with exact ids', async (t) => {
+  test('follows all pages of a list and keeps ids exact', async (t) => {
     const store = memoryStore()
     const client = await connect(t, await servePlants(t, { store }))
     const ids = Array.from({ length: 250 }, (_, i) => 2n ** 53n + BigInt(i))
@@ -153,7 +153,7 @@ suite('the fetch client', () => {
     })
   }
 
-  test('throws a RangeError for a number as id, which may have been rounded', async (t) => {
+  test('throws a RangeError for an id that is a number instead of a bigint', async (t) => {
     const store = memoryStore()
     const client = await connect(t, await servePlants(t, { store }))
     const id = Number('9007199254740993') as unknown as bigint
@@ -175,7 +175,7 @@ suite('the fetch client', () => {
     await assert.rejects(client.create(fern), isNoResponse)
   })
 
-  test('gives up after five attempts', async (t) => {
+  test('stops retrying after five attempts', async (t) => {
     const faults: Fault[] = Array<Fault>(6).fill('50300')
     const client = await connect(t, await startFaulty(t, memoryStore(), faults))
     await assert.rejects(client.create(fern), { error: 50300 })

@@ -76,7 +76,7 @@ for (const [framing, create, bytes] of FRAMINGS) {
   }
 }
 
-test('buffers less than 16 MiB for a client that pipelines 100 long lists but never reads', async (t) => {
+test('buffers less than 16 MiB for a client that pipelines list requests but never reads', async (t) => {
   const name = 'a'.repeat(1000)
   let pages = 0
   const store = overrideStore(memoryStore(), {
@@ -206,7 +206,7 @@ test('discards an endless stream of empty lines', async (t) => {
   client.socket.destroy()
 })
 
-suite('stops reading from a connection after', () => {
+suite('the server stops reading from a rejected connection', () => {
   const rows: readonly [name: string, sent: string, event: string][] = [
     ['malformed bytes', 'BAD\r\n\r\n', 'clientError'],
     ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 'connect'],
@@ -216,7 +216,7 @@ suite('stops reading from a connection after', () => {
       ['on a new connection', ''],
       ['while an earlier request is running', DELETE],
     ]) {
-      test(`${name} (${what})`, async (t) => {
+      test(`after ${name} (${what})`, async (t) => {
         const gate = new DeferredCall<boolean>()
         const store = overrideStore(memoryStore(), { delete: () => gate.call() })
         const server = await serveStandalone(t, { store })

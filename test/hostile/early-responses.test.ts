@@ -60,7 +60,7 @@ const CLIENTS: Readonly<Record<string, (url: string, headers: Record<string, str
   },
 }
 
-suite('an early error response reaches', () => {
+suite('an early error response reaches a client that is still sending', () => {
   for (const [host, start] of Object.entries(SERVERS)) {
     for (const [client, upload] of Object.entries(CLIENTS)) {
       test(

@@ -137,7 +137,7 @@ suite('an authenticate function', () => {
     })
   }
 
-  test('receives the token and the request', async (t) => {
+  test('authenticate receives the token and the request', async (t) => {
     const server = await servePlants(t, {
       authenticate: (token, request) => (token === 'a+/==' && request.url === '/plants' ? 'ada' : null),
     })
@@ -197,7 +197,7 @@ suite('a validate function', () => {
     }
   }
 
-  test('that settles after its timeout results in 50300 and no plant', async (t) => {
+  test('that settles after its timeout does not create the plant', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
@@ -208,7 +208,7 @@ suite('a validate function', () => {
     assert.deepEqual(await listStoredIds(store), [])
   })
 
-  test('that settles after the client has disconnected results in a new plant', async (t) => {
+  test('that settles after the client has disconnected still creates the plant', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const server = await servePlants(t, { store, validate: () => verdict.call() })
@@ -226,7 +226,7 @@ suite('a validate function', () => {
     await waitUntil(async () => (await listStoredIds(store)).length > 0)
   })
 
-  test('receives the plant, the owner and the request', async (t) => {
+  test('validate receives the plant, the owner and the request', async (t) => {
     const server = await servePlants(t, {
       validate: ({ id, name, tag }, { owner, request }) => `${id} ${name} ${tag} ${owner} ${request.url}`,
     })
@@ -247,14 +247,14 @@ suite('an onError function', () => {
     })
   }
 
-  test('receives the request', async (t) => {
+  test('onError receives the request', async (t) => {
     const urls: unknown[] = []
     const server = await servePlants(t, { authenticate: createThrower(fault), onError: (_, { url }) => urls.push(url) })
     await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual(urls, ['/plants?limit=1'])
   })
 
-  test("isn't called for invalid requests", async (t) => {
+  test("onError isn't called for invalid requests", async (t) => {
     const errors: unknown[] = []
     const server = await servePlants(t, { onError: (error) => errors.push(error) })
     for (const request of [del('ada', 'x'), post('ada', '{'), del('ada', '1'), { ...get('ada'), fields: [] }]) {
@@ -288,7 +288,7 @@ test('without onError, failed requests emit a single process warning that contai
 })
 
 suite('onResponse', () => {
-  test('receives an event for a successful response', async (t) => {
+  test('onResponse receives an event for a successful response', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
       onResponse({ request, durationMs, ...event }) {
@@ -303,7 +303,7 @@ suite('onResponse', () => {
     assert.deepEqual(events, [{ ...event, method: 'POST', isPlausible: true }])
   })
 
-  test('receives an event for an error response', async (t) => {
+  test('onResponse receives an event for an error response', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
       onResponse: ({ resource, owner, status, error }) => events.push({ resource, owner, status, error }),
@@ -316,7 +316,7 @@ suite('onResponse', () => {
     ])
   })
 
-  test("doesn't change the response if onResponse throws", async (t) => {
+  test("an exception in onResponse doesn't change the response", async (t) => {
     const server = await servePlants(t, { onResponse: createThrower(fault) })
     assert.equal((await sendRequest(server, requests.list)).body, '[]')
   })

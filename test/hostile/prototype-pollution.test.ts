@@ -36,7 +36,7 @@ function startPostgres() {
   return { store: postgresStore(pool), queries }
 }
 
-suite('prototype pollution with a tag', () => {
+suite('prototype pollution of the tag', () => {
   test('adds no tag to the response for a new plant', async (t) => {
     const server = await servePlants(t)
     const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, post('ada', FERN)))
@@ -188,7 +188,7 @@ suite('prototype pollution', () => {
   })
 })
 
-suite('prototype pollution, in the HTTP server', () => {
+suite('prototype pollution in the HTTP server', () => {
   test('does not add an onRequest hook', async (t) => {
     const { server } = withPollutedPrototype({ onRequest: 'eve' }, () =>
       createServer((_, response) => response.end('leaf')),
@@ -228,7 +228,7 @@ suite('prototype pollution, in the HTTP server', () => {
   })
 })
 
-suite('prototype pollution, in the Postgres store', () => {
+suite('prototype pollution in the Postgres store', () => {
   for (const [effect, members] of [
     ['does not time out a statement', { timeoutError: 'eve' }],
     ['does not replace a page of plants', { next: 'eve' }],

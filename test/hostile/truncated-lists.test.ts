@@ -95,7 +95,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(reported, { errors, events: [{ ...truncated, ...event }] })
     }
 
-    test('is reported as incomplete if the store fails halfway', async (t) => {
+    test('onResponse reports an incomplete list if the store fails halfway', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after < 5000n ? createPageAfter(after) : Promise.reject(unavailable)),
       })
@@ -110,7 +110,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes }, unavailable)
     })
 
-    test('is replaced by an error response if the store fails before the first byte', async (t) => {
+    test('onResponse reports an error response if the store fails before the first byte of the list', async (t) => {
       let reads = 0
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (++reads < 3 ? createPageAfter(after) : Promise.reject(unavailable)),
@@ -124,7 +124,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { status: 503, error: 50300, bytes: body.length, complete: true }, unavailable)
     })
 
-    test('is reported as incomplete if the client disconnects halfway', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects halfway', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
       await openResponseBody(client)
@@ -139,7 +139,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes })
     })
 
-    test('is reported as incomplete if the client disconnects before the last chunk is flushed', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects before the last chunk is flushed', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after === 0n ? createPageAfter() : EMPTY_PAGE),
       })
@@ -157,7 +157,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
     })
 
-    test('is reported as incomplete if the client disconnects while middleware is still sending', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects while middleware is still sending', async (t) => {
       const store = memoryStore()
       await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, bufferUntilEnd)
@@ -169,7 +169,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: '[{"name":""}]'.length + 20_000_000 })
     })
 
-    test('is reported with 0 bytes if the client disconnects before the first byte', async (t) => {
+    test('onResponse reports 0 bytes if the client disconnects before the first byte of the list', async (t) => {
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), { list: () => page.call().then(() => createPageAfter(0n)) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
@@ -182,7 +182,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: 0 })
     })
 
-    test('stops reading from the store if the client disconnects while waiting for another list', async (t) => {
+    test('a queued list stops reading from the store if its client disconnects', async (t) => {
       let reads = 0
       const rest = new Promise<Page>((resolve) => t.after(() => resolve(EMPTY_PAGE)))
       const store = overrideStore(memoryStore(), {
@@ -200,7 +200,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal(reads, 3)
     })
 
-    test('stops reading from the store if the client disconnects before the limit is reached', async (t) => {
+    test('a list with a limit stops reading from the store if its client disconnects', async (t) => {
       let reads = 0
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), {
@@ -218,7 +218,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal(reads, 3)
     })
 
-    test('is rejected with 50300 if it waits longer than storeTimeoutMs for another list', async (t) => {
+    test('a list is rejected with 50300 after waiting storeTimeoutMs for another list', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
       const { client, reported, connect } = await serveAndRecord(t, protocol, options)

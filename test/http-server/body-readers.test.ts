@@ -168,7 +168,7 @@ for (const [name, listener] of Object.entries(LISTENERS)) {
 const neverRespond: RequestListener = () => undefined
 const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
 
-suite('with a listener that neither reads nor responds, the server', { timeout: 60_000 }, () => {
+suite('a server whose listener neither reads nor responds', { timeout: 60_000 }, () => {
   for (const isGuarded of [false, true]) {
     const when = isGuarded ? ' while the overload guard is active' : ''
     for (const [what, sent, received] of [
@@ -229,8 +229,8 @@ test(
   },
 )
 
-suite('a queued request with a malformed body', { timeout: 60_000 }, () => {
-  test('is rejected after the response to the previous request', async (t) => {
+suite('pipelined requests', { timeout: 60_000 }, () => {
+  test('a queued request with a malformed body is rejected after the response to the previous request', async (t) => {
     const responses: ServerResponse[] = []
     const { server } = await serve(t, (_, response) => void responses.push(response), { requestTimeoutMs: 50 })
     const client = await RawConnection.open(server)
@@ -245,7 +245,7 @@ suite('a queued request with a malformed body', { timeout: 60_000 }, () => {
   })
 })
 
-suite('with a listener that responds without reading, the server', { timeout: 60_000 }, () => {
+suite('a server whose listener responds without reading', { timeout: 60_000 }, () => {
   const listener: RequestListener = (_, response) => response.end('done')
 
   test('sends no 100 Continue', async (t) => {

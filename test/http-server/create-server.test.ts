@@ -39,7 +39,7 @@ test('Symbol.asyncDispose drains the server', { timeout: 60_000 }, async () => {
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('at its timeout, drain() destroys and counts', { timeout: 60_000 }, () => {
+suite('drain() destroys and counts remaining connections at its timeout', { timeout: 60_000 }, () => {
   for (const [name, event, request, received] of [
     ['a connection with a pending response', 'request', GET, ''],
     [

@@ -128,8 +128,8 @@ test('a drain drops a request that follows a request with ambiguous framing', { 
   assert.equal(responses.length, 1)
 })
 
-suite('requests pipelined in one packet during a drain', { timeout: 60_000 }, () => {
-  test('all get responses, of which only the last has Connection: close', async (t) => {
+suite('several requests in one packet during a drain', { timeout: 60_000 }, () => {
+  test('pipelined requests during a drain all get responses, of which only the last has Connection: close', async (t) => {
     const http = await serve(t)
     const { client } = await connectPair(http.server)
     const drained = http.drain()
@@ -145,7 +145,7 @@ suite('requests pipelined in one packet during a drain', { timeout: 60_000 }, ()
     assert.equal(await drained, 0)
   })
 
-  test('are dropped if the connection closes before the requests run', async (t) => {
+  test('pipelined requests during a drain are dropped if the connection closes', async (t) => {
     let calls = 0
     const http = createHttpServer(() => calls++)
     await serveUntilEnd(t, http.server)

@@ -106,7 +106,7 @@ suite('a request that node:http rejects', () => {
     })
   }
 
-  test('keeps its connection open for a second, so that a client that is still sending receives the error', async (t) => {
+  test('a rejected connection stays open for a second, so that a client that is still sending receives the error', async (t) => {
     const { client, accepted } = await connectPair((await serve(t)).server)
     const startedAt = performance.now()
     const closed = once(accepted, 'close')
@@ -118,7 +118,7 @@ suite('a request that node:http rejects', () => {
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
   })
 
-  test('closes its connection immediately if 100 connections of rejected requests are still open', async (t) => {
+  test('a rejected connection is closed immediately if 100 others are still open', async (t) => {
     const http = await serve(t)
     const clients = await Promise.all(Array.from({ length: 150 }, () => RawConnection.open(http.server)))
     await waitUntil(() => http.connectionCount() === 150)
@@ -128,7 +128,7 @@ suite('a request that node:http rejects', () => {
   })
 })
 
-suite('the standalone server, with --insecure-http-parser,', { timeout: 60_000 }, () => {
+suite('the standalone server with --insecure-http-parser', { timeout: 60_000 }, () => {
   for (const [name, request] of [
     [
       'Content-Length together with Transfer-Encoding',
@@ -219,7 +219,7 @@ suite('a request that is late because of a slow earlier request', () => {
     })
   }
 
-  test('is rejected with 408 if its body is also late', async (t) => {
+  test('a delayed request is rejected with 408 if its body is also late', async (t) => {
     const { deferred: held, store } = deferDelete()
     const http = await serve(t, limits, store)
     const connection = await RawConnection.open(http.server)
@@ -231,7 +231,7 @@ suite('a request that is late because of a slow earlier request', () => {
   })
 })
 
-suite('the server sends no 100 Continue to a request', () => {
+suite('a request that gets no 100 Continue', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
   for (const [name, request, response] of [
     ['without a token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],

@@ -48,14 +48,14 @@ suite('the overload guard', () => {
     })
   }
 
-  test('activates in the middle of a long tick', async (t) => {
+  test('the overload guard activates in the middle of a long tick', async (t) => {
     const http = await serve(t, { authenticate: () => (work(), 'ada') })
     const clients = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(http.server)))
     await Promise.all(clients.map((client) => client.send(LIST).readStatuses(1)))
     assert.ok(http.isThrottled())
   })
 
-  test('counts a long tick only once, even if both a request and the timer detect it', async (t) => {
+  test('the overload guard counts a long tick once, even if a request and the timer detect the tick', async (t) => {
     let clockMs = 0
     t.mock.method(performance, 'now', () => clockMs)
     const http = await serve(t, {
@@ -90,8 +90,8 @@ suite('the overload guard', () => {
   }
 })
 
-suite('when the overload guard activates, a connection', { timeout: 60_000 }, () => {
-  test('with an incomplete body is read in slices of at most 1,024 bytes', async (t) => {
+suite('connections when the overload guard activates', { timeout: 60_000 }, () => {
+  test('the rest of a body is read in slices of at most 1,024 bytes', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await connectPair(http.server)
     const body = `{"id":1,"name":"${'x'.repeat(50_000)}"}`
@@ -113,7 +113,7 @@ suite('when the overload guard activates, a connection', { timeout: 60_000 }, ()
     ['with a queued request', 0, OPTIONS, OPTIONS, [400, 204, 204]],
     ['with an unread body', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
   ] as const) {
-    test(`${what} continues to be read after the response`, async (t) => {
+    test(`a connection ${what} continues to be read after the response`, async (t) => {
       let acceptToken: (owner: string) => void = () => undefined
       const authenticate = (): Promise<string> => new Promise((resolve) => (acceptToken = resolve))
       const http = await serve(t, { authenticate, maxBodyBytes: length + 1 })

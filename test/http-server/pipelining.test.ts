@@ -41,7 +41,7 @@ test('a CONNECT request is rejected only after the responses to earlier requests
   )
 })
 
-suite('a client that half-closes its connection receives all responses to', () => {
+suite('a client that half-closes its connection receives all responses', () => {
   const list = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
   const manyFields = 'a:\r\n'.repeat(990)
   const upgrade = 'Connection: upgrade\r\nUpgrade: h2c\r\n'
@@ -62,7 +62,7 @@ suite('a client that half-closes its connection receives all responses to', () =
     ['no request', '', [], []],
   ] as const) {
     for (const isGuarded of [false, true]) {
-      test(`${name}${isGuarded ? ' while the overload guard is active' : ''}`, async (t) => {
+      test(`after ${name}${isGuarded ? ' while the overload guard is active' : ''}`, async (t) => {
         const store = memoryStore()
         const server = await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
         if (isGuarded) await triggerOverloadGuard(server)

@@ -119,7 +119,7 @@ suite('a request body', { timeout: 60_000 }, () => {
     })
   }
 
-  test('is ignored if the client closes the HTTP/2 stream within the body', async (t) => {
+  test('an HTTP/2 body is ignored if the client closes the stream within the body', async (t) => {
     let body: unknown
     const client = await serveAndConnect(t, 'h2c', (request) => {
       body = readBody(request, 0, LIMIT)
@@ -131,14 +131,14 @@ suite('a request body', { timeout: 60_000 }, () => {
     assert.equal(await body, undefined)
   })
 
-  test('is read from the buffer even if the stream has been destroyed', async () => {
+  test('a buffered request body is read even if the stream has been destroyed', async () => {
     const request = new PassThrough().resume()
     request.push('0')
     request.push('1')
     assert.deepEqual(await readBody(request.destroy() as unknown as IncomingMessage, 0, LIMIT), Buffer.from('01'))
   })
 
-  test('is ignored if a mock request emits an error', async () => {
+  test('the body of a mock request is ignored if the request emits an error', async () => {
     const request = new PassThrough() as unknown as IncomingMessage
     const body = readBody(request, 0, LIMIT)
     request.destroy(new Error('made up'))

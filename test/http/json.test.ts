@@ -131,7 +131,7 @@ const DOCUMENTS = [
   `${'{"a":['.repeat(31)}1${']}'.repeat(31)}`,
 ]
 
-suite('parseJson has the same result as JSON.parse for', () => {
+suite('parseJson returns the same result as JSON.parse', () => {
   const rows: readonly string[] = [
     ...DOCUMENTS,
     '[999999999999999,-999999999999999,1000000000000000,9007199254740993.0,9007199254740993000e-3]',
@@ -174,7 +174,7 @@ suite('parseJson parses a long number', () => {
   }
 })
 
-suite('parseJson takes at most 50 times as long as JSON.parse for a million', () => {
+suite('parseJson takes at most 50 times as long as JSON.parse for a number with a million digits', () => {
   const rows: readonly (readonly [name: string, literal: string])[] = [
     ['digits', '7'.repeat(million)],
     ['decimal places', `7.${'7'.repeat(million)}`],
@@ -192,7 +192,7 @@ suite('parseJson takes at most 50 times as long as JSON.parse for a million', ()
   }
 })
 
-suite('parseJson reports the expected token and the byte offset for', () => {
+suite('parseJson reports the expected token and the byte offset', () => {
   const rows: readonly (readonly [text: string, message: string])[] = [
     ['', 'is empty: expected a value at byte 0.'],
     ['[1,', 'ends too early: expected a value at byte 3.'],
@@ -223,7 +223,7 @@ suite('parseJson reports the expected token and the byte offset for', () => {
   }
 })
 
-suite('parseJson reports the byte offset of invalid UTF-8 for', () => {
+suite('parseJson reports the byte offset of invalid UTF-8', () => {
   const sequences = [
     // Stray continuation bytes, one continuation byte too many, and truncated characters, including U+FFFD.
     ...'80 bf c5bcbc c5 e2 e282 f0 f09f f09f8c ef efbf'.split(' '),
@@ -311,7 +311,7 @@ function assertAllMatchJsonParse(documents: fc.Arbitrary<string>, numRuns: numbe
   }
 }
 
-test('parseJson has the same results as JSON.parse for 50,000 mutated documents', () => {
+test('parseJson returns the same results as JSON.parse for 50,000 mutated documents', () => {
   assertAllMatchJsonParse(mutate(documents, CORPUS), 50_000)
 })
 

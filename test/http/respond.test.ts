@@ -213,7 +213,7 @@ suite('an error response while the request body is incomplete', { timeout: 60_00
     })
   }
 
-  test('in HTTP/2 is not truncated if middleware ends the response long after the request body', async (t) => {
+  test('an HTTP/2 error response is not truncated if middleware ends it long after the request body', async (t) => {
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       const end = response.end.bind(response) as (body: string) => unknown
       // Longer than the service waits for an incomplete body.
@@ -225,13 +225,13 @@ suite('an error response while the request body is incomplete', { timeout: 60_00
   })
 })
 
-suite('the service destroys an HTTP/2 stream that the client closes during', () => {
+suite('an HTTP/2 stream is destroyed if the client closes it during a response', () => {
   const whole = { ...TEXT_RESPONSE, body: 'x'.repeat(10_000_000) }
   for (const [name, request, answer] of [
-    ['a response with a complete body', GET, whole],
-    ['a streamed response', GET, { ...TEXT_RESPONSE, body: streamForever() }],
+    ['with a complete body', GET, whole],
+    ['with a streamed body', GET, { ...TEXT_RESPONSE, body: streamForever() }],
     [
-      'a streamed response, while the request body is unread',
+      'with a streamed body, while the request body is unread',
       { ...GET, body: 'ribbit' },
       { ...TEXT_RESPONSE, body: streamForever() },
     ],
@@ -250,8 +250,8 @@ suite('the service destroys an HTTP/2 stream that the client closes during', () 
   }
 })
 
-suite('a failed response', { timeout: 60_000 }, () => {
-  test('destroys the HTTP/2 stream with an error', async (t) => {
+suite('failed responses', { timeout: 60_000 }, () => {
+  test('a failed response destroys its HTTP/2 stream with an error', async (t) => {
     let reason: Error | undefined
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       streamOf(response)!.on('error', (error) => (reason = error))
@@ -262,13 +262,13 @@ suite('a failed response', { timeout: 60_000 }, () => {
     assert.equal(reason!.message, 'The response was aborted before it was complete')
   })
 
-  test('closes an HTTP/1.1 connection without a reset, which could discard earlier responses', async (t) => {
+  test('a failed response closes its HTTP/1.1 connection without a reset, which could discard earlier responses', async (t) => {
     const server = await serve(t, (request, response) => void respond(request, response, createStreamedResponse(FAULT)))
     const connection = await RawConnection.open(server)
     assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
   })
 
-  test('closes the connection if response.end throws after the request body has arrived', async (t) => {
+  test('the connection is closed if response.end throws after the request body has arrived', async (t) => {
     const server = await serve(t, (request, response) => {
       response.end = () => assert.fail(FAULT)
       respondBadRequest(request, response)
@@ -279,7 +279,7 @@ suite('a failed response', { timeout: 60_000 }, () => {
     await connection.send('12345').closed
   })
 
-  test('is destroyed if the response has no socket', async () => {
+  test('a failed response without a socket is destroyed', async () => {
     const request = new IncomingMessage(undefined as never)
     const response = new ServerResponse(request)
     const { failure } = await respond(request, response, createStreamedResponse(FAULT))

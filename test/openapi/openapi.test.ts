@@ -40,7 +40,7 @@ test('the OpenAPI description requires the path parameter, but no query paramete
   assert.deepEqual(described, ['id path true', 'limit query false', 'after query false', 'include query false'])
 })
 
-test('the OpenAPI description declares the path parameter in each operation, because tools ignore parameters of a path item', () => {
+test('every operation in the OpenAPI description declares its path parameter, because tools ignore parameters of a path item', () => {
   for (const [path, item] of Object.entries<object>(programDescription.paths)) {
     for (const [method, { operationId, parameters = [] }] of Object.entries<OperationObject>(item as never)) {
       assert.match(method, /^(get|head|post|delete|options)$/)
@@ -116,7 +116,7 @@ const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, isValid: boolean, ..
   ['include', false, '', 'name'],
 ]
 
-suite('the schema', () => {
+suite('schemas in the OpenAPI description', () => {
   for (const [name, isValid, ...values] of ROWS) {
     for (const value of values) {
       test(`${name} ${isValid ? 'accepts' : 'rejects'} ${JSON.stringify(value)}`, () => {

@@ -41,7 +41,7 @@ suite('the single-file executable', { skip }, () => {
     return [Number(/listening on .*:(\d+)$/m.exec(String(line))![1]), child]
   }
 
-  test('is built with a report of its size and of the packages that it contains', () => {
+  test('the build prints the size of the executable and the packages that it contains', () => {
     assert.match(buildOutput, /^Built \S+plant-store \(\d+ MB\), which contains:\nNode \S+ \(MIT/m)
     assert.match(buildOutput, /^plant-store \(MIT\)\n(?:.*\n)*pg \(MIT\)$/m)
   })
@@ -68,7 +68,7 @@ suite('the single-file executable', { skip }, () => {
     await testCases(t, { name: 'single-file executable', client, isHttp1: true, normalize: received })
   })
 
-  test('keeps plants in SQLite even if it is killed with SIGKILL', async (t) => {
+  test('keeps plants in SQLite even after SIGKILL', async (t) => {
     const cwd = createTempDirectory(t)
     const [port, child] = await start(t, cwd)
     assert.equal((await sendToPort(port, post(TOKEN, '{"id":9007199254740993,"name":"Fern"}'))).status, 200)

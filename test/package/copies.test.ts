@@ -17,7 +17,7 @@ for (const [place, load] of [
   suite(`a StoreUnavailableError from ${place}`, async () => {
     const other = (await load()) as typeof Package
 
-    test('is an instance of StoreUnavailableError', () => {
+    test('the error is an instance of StoreUnavailableError', () => {
       assert.notEqual(other.StoreUnavailableError, StoreUnavailableError)
       assert.ok(new other.StoreUnavailableError() instanceof StoreUnavailableError)
       assert.ok(new StoreUnavailableError() instanceof other.StoreUnavailableError)
@@ -64,10 +64,10 @@ suite('instanceof StoreUnavailableError', () => {
     ['a revoked proxy', revoked.proxy],
     ['undefined', undefined],
   ] as const) {
-    test(`is false for ${name}`, () => assert.equal(value instanceof StoreUnavailableError, false))
+    test(`returns false for ${name}`, () => assert.equal(value instanceof StoreUnavailableError, false))
   }
 
-  test('is true for an instance of a subclass', () => {
+  test('returns true for an instance of a subclass', () => {
     assert.ok(new Away() instanceof StoreUnavailableError)
     assert.ok(new Away() instanceof Away)
     assert.equal(new StoreUnavailableError() instanceof Away, false)
@@ -78,7 +78,7 @@ suite('a service in another realm', async () => {
   const { exports, evaluate } = await loadInRealm(INDEX)
   const other = exports as typeof Package
 
-  test('accepts promises from this realm', async (t) => {
+  test('a service in another realm accepts promises from this realm', async (t) => {
     const plants = other.memoryStore()
     const store: Store = {
       create: (owner, plant) => Promise.resolve(plants.create(owner, plant)),
@@ -91,7 +91,7 @@ suite('a service in another realm', async () => {
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Monstera"}]')
   })
 
-  test('accepts token holders from this realm, and the other way around', async (t) => {
+  test('a service in another realm accepts token holders from this realm', async (t) => {
     const holder = evaluate('({ owner: "ada", access: "read" })') as Package.TokenHolder
     const server = await servePlants(t, { tokens: { reader: holder } })
     assert.equal((await sendRequest(server, post('reader', BODY))).status, 403)

@@ -39,7 +39,7 @@ suite('the package', async () => {
     assert.ok(!files.some((path) => path.includes('/left.')))
   })
 
-  test('contains comments only in its type declarations', async () => {
+  test('contains no comments except in type declarations', async () => {
     for (const path of files.filter((name) => name.endsWith('js'))) {
       assert.doesNotMatch(await readFile(join(folder, path), 'utf8'), /^\s*(\/\/|\/\*)/m, path)
     }

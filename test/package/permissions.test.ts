@@ -29,7 +29,7 @@ async function prepareServer(
 }
 
 suite(
-  'with --permission, the standalone server',
+  'the standalone server with --permission',
   { skip: Number.parseInt(process.versions.node) < 24 && 'requires Node 24' },
   () => {
     const FILE = { PLANT_STORE_TOKENS: undefined, PLANT_STORE_TOKENS_FILE: 'tokens' }

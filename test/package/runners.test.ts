@@ -150,20 +150,16 @@ const JSDOM_TESTS = {
     server.close()`,
 }
 
-suite(
-  "in Jest's jsdom environment, a service accepts",
-  { skip: NODE < 24 ? 'requires Node 24' : skipWithoutPeers() },
-  () => {
-    for (const [name, code] of Object.entries(JSDOM_TESTS)) {
-      test(name, async (t) => {
-        const files = {
-          'package.json': JSON.stringify({ jest: { testEnvironment: 'jsdom' } }),
-          'test/jsdom.test.mjs': `${TEST_HELPERS}\ntest('plant-store works', async () => {${code}\n})`,
-        }
-        const project = await createProject(t, files)
-        const { command } = DOCUMENTED_RUNNERS.get('Jest, in an ES module')!
-        assert.match(await runScript(`{ ${command}; } 2>&1`, project, { CI: '1' }), /1 passed/)
-      })
-    }
-  },
-)
+suite("a service in Jest's jsdom environment", { skip: NODE < 24 ? 'requires Node 24' : skipWithoutPeers() }, () => {
+  for (const [name, code] of Object.entries(JSDOM_TESTS)) {
+    test(name, async (t) => {
+      const files = {
+        'package.json': JSON.stringify({ jest: { testEnvironment: 'jsdom' } }),
+        'test/jsdom.test.mjs': `${TEST_HELPERS}\ntest('plant-store works', async () => {${code}\n})`,
+      }
+      const project = await createProject(t, files)
+      const { command } = DOCUMENTED_RUNNERS.get('Jest, in an ES module')!
+      assert.match(await runScript(`{ ${command}; } 2>&1`, project, { CI: '1' }), /1 passed/)
+    })
+  }
+})

@@ -20,7 +20,7 @@ suite('an id snapshot preserves the ids', () => {
   }
 })
 
-suite('an id snapshot has a capacity of 1 MiB, which is enough for', () => {
+suite('an id snapshot stores as many ids as fit into 1 MiB', () => {
   // The first id takes 10 bytes, and ids are added as long as 10 bytes are free.
   for (const [count, distance] of [
     [1_048_558, 1n],

@@ -18,7 +18,7 @@ const CLIENT_EVENTS = {
   onClose: (client: EventEmitter, listener: () => void) => client.on('gone', listener),
 }
 
-suite('the limiter of long lists per owner', () => {
+suite('the list limiter', () => {
   test('resumes queued lists in order, skipping lists whose clients have disconnected', async () => {
     const slots = new ListLimiter(2, 60_000, CLIENT_EVENTS)
     const lists = Array.from({ length: 5 }, () => createList())

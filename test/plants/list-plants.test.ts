@@ -60,7 +60,7 @@ const STORES = [
   ['that ignores maxBytes', ignoreMaxBytes],
 ] as const
 
-suite('following the Link headers returns each plant exactly once with', () => {
+suite('following the Link headers returns each plant exactly once', () => {
   const half = 'x'.repeat(MAX_PAGE_BYTES / 2)
   const rows: Readonly<Record<string, readonly string[]>> = {
     ...Object.fromEntries([0, 1, 999, 1000, 1001, 2000, 2500].map((count) => [`${count} plants`, repeatName(count)])),
@@ -91,7 +91,7 @@ suite('following the Link headers returns each plant exactly once with', () => {
     }
   }
 
-  test('a maxLimit that is lower than the requested limit', async (t) => {
+  test('following the Link headers returns each plant exactly once if maxLimit is lower than the requested limit', async (t) => {
     const server = await servePlants(t, { store: createStoreWithNames(['1', '2', '3']), maxLimit: 2 })
     const lists = ['[{"name":"1"},{"name":"2"}]', '[{"name":"3"}]']
     for (const path of ['/plants', '/plants?limit=4']) assert.deepEqual(await followLinks(server, path), lists)
@@ -111,26 +111,26 @@ suite('hasMore determines whether the service reads another page', () => {
     return { server: await servePlants(t, { store: overrideStore(memory, { list }) }), reads }
   }
 
-  test('after a page that is not full', async (t) => {
+  test('the service reads another page after a short page if hasMore is true', async (t) => {
     const { server, reads } = await serveOneByOne(t, ['a', 'b'], (isLast) => !isLast)
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"a"},{"name":"b"}]')
     assert.deepEqual(reads, [undefined, createId(0)])
   })
 
-  test('after a page that exceeds maxBytes', async (t) => {
+  test('the service reads no other page after a page that exceeds maxBytes if hasMore is false', async (t) => {
     const name = 'x'.repeat(2 * MAX_PAGE_BYTES)
     const { server, reads } = await serveOneByOne(t, [name, name], () => false)
     assert.equal((await sendRequest(server, get('ada'))).body, JSON.stringify([{ name }]))
     assert.deepEqual(reads, [undefined])
   })
 
-  test('until a page is empty, even if hasMore is always true', async (t) => {
+  test('the service stops reading after an empty page even if hasMore is always true', async (t) => {
     const { server, reads } = await serveOneByOne(t, ['a', 'b'], () => true)
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"a"},{"name":"b"}]')
     assert.deepEqual(reads, [undefined, createId(0), createId(1)])
   })
 
-  test('but not after an empty first page, even if hasMore is true', async (t) => {
+  test('the service stops reading after an empty first page even if hasMore is true', async (t) => {
     const { server } = await serveOneByOne(t, [], () => true)
     const { headers, body } = await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual([body, headers['link']], ['[]', undefined])
@@ -262,7 +262,7 @@ suite('a list longer than the maximum string length', () => {
   }
 })
 
-suite('a client that does not read its response costs less than 2 MiB of memory', () => {
+suite('a client that does not read its response occupies less than 2 MiB of memory', () => {
   const names = { '60 kB': 'x'.repeat(60_000), '60 kB of JSON escapes': '\u0001'.repeat(10_000) }
   for (const [what, name] of Object.entries(names)) {
     for (const query of ['', '?limit=1000']) {

@@ -8,7 +8,7 @@ import { startProgram, TOKEN } from '../support/program/program.ts'
 /** The part of a response that the page can read, or the name of the error. */
 type BrowserResult = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
 
-suite('in a browser, a web page from another origin', { skip: skipWithoutChromium }, () => {
+suite('a web page from another origin in a browser', { skip: skipWithoutChromium }, () => {
   /** Makes the page send a request with `fetch`. */
   function fetchFrom(page: WebUiPage, url: string, init: RequestInit = {}): Promise<BrowserResult> {
     const given = { headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, ...init }

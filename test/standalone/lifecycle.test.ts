@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('SIGTERM stops a standalone server with status 0 even while it is connecting to its database', async (t) => {
+test('SIGTERM stops the standalone server with status 0 even before the database connection is established', async (t) => {
   const server = createServer()
   const asked = once(server, 'connection')
   await listen(server)

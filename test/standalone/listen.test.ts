@@ -133,7 +133,7 @@ function listenOnPath(server: Server, path: string, mode: string): Promise<strin
 }
 
 suite('the Unix socket file', () => {
-  test('has its final permissions as soon as the file exists (race condition)', async (t) => {
+  test('the Unix socket file has its final permissions as soon as it exists (race condition)', async (t) => {
     const path = createSocketPath(t)
     const umask = process.umask(0o027)
     t.after(() => process.umask(umask))
@@ -153,7 +153,7 @@ suite('the Unix socket file', () => {
     assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
   })
 
-  test('has its final permissions even if a default ACL of the folder overrides the umask (insecure permissions)', async (t) => {
+  test('the Unix socket file has its final permissions even if an ACL overrides the umask (insecure permissions)', async (t) => {
     const path = createSocketPath(t)
     class InFolderWithAcl extends Server {
       override listen(...args: never[]): this {
@@ -168,7 +168,7 @@ suite('the Unix socket file', () => {
     assert.equal(statSync(path).mode & 0o777, 0o660)
   })
 
-  test('has an unpredictable temporary name before it is renamed (socket squatting)', async (t) => {
+  test('the Unix socket file has an unpredictable temporary name (socket squatting)', async (t) => {
     const names = new Set<string>()
     class Watched extends Server {
       override listen(...args: never[]): this {
@@ -186,29 +186,25 @@ suite('the Unix socket file', () => {
     for (const name of names) assert.match(name, /^\.[\w-]{11}$/)
   })
 
-  test(
-    'can have a path of maximum length, although the temporary name is longer',
-    { skip: skipWithoutProc },
-    async (t) => {
-      const folder = createTempDirectory(t)
-      const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
-      mkdirSync(long)
-      const path = join(long, 's')
-      assert.equal(Buffer.byteLength(path), 103)
-      const server = createServer((_, response) => response.end('here'))
-      t.after(() => close(server))
-      await listenOnPath(server, path, '640')
-      assert.equal(statSync(path).mode & 0o777, 0o640)
-      await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
-      assert.deepEqual(readdirSync(long), ['s'])
-      const client = await RawConnection.open(path)
-      assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
-      await close(server)
-      assert.deepEqual(readdirSync(long), [])
-    },
-  )
+  test('the Unix socket file can have a path of maximum length', { skip: skipWithoutProc }, async (t) => {
+    const folder = createTempDirectory(t)
+    const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
+    mkdirSync(long)
+    const path = join(long, 's')
+    assert.equal(Buffer.byteLength(path), 103)
+    const server = createServer((_, response) => response.end('here'))
+    t.after(() => close(server))
+    await listenOnPath(server, path, '640')
+    assert.equal(statSync(path).mode & 0o777, 0o640)
+    await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
+    assert.deepEqual(readdirSync(long), ['s'])
+    const client = await RawConnection.open(path)
+    assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
+    await close(server)
+    assert.deepEqual(readdirSync(long), [])
+  })
 
-  test('is removed when the server closes, unless another server has replaced the file', async (t) => {
+  test('the Unix socket file is removed when its server closes, unless another server has replaced it', async (t) => {
     const path = createSocketPath(t)
     const servers = [createServer(), createServer(), createServer()]
     const [first, second, third] = servers as [Server, Server, Server]
@@ -226,7 +222,7 @@ suite('the Unix socket file', () => {
     await close(third)
   })
 
-  test('is removed even if the drain timeout stops the standalone server', async (t) => {
+  test('the Unix socket file is removed even if the drain timeout stops the standalone server', async (t) => {
     const path = createSocketPath(t)
     const program = await startProgram(t, { HOST: path, PLANT_STORE_DRAIN_TIMEOUT_MS: '500' })
     assert.equal(statSync(path).mode & 0o777, 0o660)
@@ -238,7 +234,7 @@ suite('the Unix socket file', () => {
     assert.equal(existsSync(path), false)
   })
 
-  test('is replaced if a killed process has left the file behind', async (t) => {
+  test('the Unix socket file is replaced if a killed process has left it behind', async (t) => {
     const path = createSocketPath(t)
     const killed = await startProgram(t, { HOST: path })
     killed.child.kill('SIGKILL')
@@ -249,10 +245,10 @@ suite('the Unix socket file', () => {
   })
 })
 
-suite('listen rejects a Unix socket path', () => {
+suite('invalid Unix socket paths', () => {
   const problem = 'HOST must be a path where a Unix socket can be created'
 
-  test('that is in use or another kind of file, without changing the file', async (t) => {
+  test('listen rejects an existing path without changing the file', async (t) => {
     const [path, mine] = [createSocketPath(t), createSocketPath(t)]
     const first = createServer((_, response) => response.end())
     t.after(() => close(first))
@@ -270,7 +266,7 @@ suite('listen rejects a Unix socket path', () => {
     assert.equal(readFileSync(mine, 'utf8'), 'mine')
   })
 
-  test('whose parent is not a folder', async (t) => {
+  test('listen rejects a path whose parent is not a folder', async (t) => {
     const path = createSocketPath(t)
     writeFileSync(path, 'mine')
     const umask = process.umask(0o027)

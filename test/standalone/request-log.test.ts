@@ -45,7 +45,7 @@ test('a failure is logged with its reason, but without data from the client', as
 })
 
 suite('further failures within a second', () => {
-  test('are combined into one line with the latest failure at the end of the second', async (t) => {
+  test('failures within a second are combined into one line with the latest failure', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     const startedAt = performance.now()
@@ -60,7 +60,7 @@ suite('further failures within a second', () => {
     assert.deepEqual(getValues(events, 'request').slice(0, 2), ['a', 'd'])
   })
 
-  test('are logged immediately when the program exits', async (t) => {
+  test('pending failures are logged immediately when the standalone server exits', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     for (let i = 0; i < 3; i++) await sendToPort(port, get(WRITER_TOKEN))
@@ -119,7 +119,7 @@ for (const [slowMs, accessLog, logged] of [
   })
 }
 
-suite('the access log contains exactly one line for', () => {
+suite('the access log contains exactly one line for a request', () => {
   const PREFLIGHT = `${HOST}Origin: http://a\r\nAccess-Control-Request-Method: GET\r\n`
   const GUESS = `${HOST}Authorization: Bearer guess\r\n`
   const rows: readonly [
@@ -215,7 +215,7 @@ test('the access log includes requests that node:http rejects', async (t) => {
   ])
 })
 
-test('the access log contains the address of a client even if it disconnected before the response', async (t) => {
+test('the access log contains the client address even if the client disconnects before the response', async (t) => {
   const events = captureLog(t)
   const held = new DeferredCall<boolean>()
   const store = overrideStore(memoryStore(), { delete: () => held.call() })
@@ -238,7 +238,7 @@ test('describeError returns the stack of an error, but not its other properties'
   assert.equal(describeError(Object.create(null)), '[Object: null prototype] {}')
 })
 
-test('dropped connections are counted, and logged at most once per second', async (t) => {
+test('dropped connections are logged at most once per second', async (t) => {
   const { program, admin } = await startWithMetrics(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
   const first = await program.connect()
   const others = await Promise.all([program.connect(), program.connect(), program.connect()])
@@ -285,7 +285,7 @@ suite('the request ID', () => {
     })
   }
 
-  test('is unique for each request, even across processes', async (t) => {
+  test('the generated request ID is unique, even across processes', async (t) => {
     const program = await startProgram(t)
     const elsewhere = (await program.fetch('/livez')).headers.get('x-request-id')!
     const ids = [getRequestId({ rawHeaders: undefined }), getRequestId({ rawHeaders: undefined }), elsewhere]
@@ -295,7 +295,7 @@ suite('the request ID', () => {
     assert.notEqual(numbers![0], numbers![1])
   })
 
-  test('is generated for a request that node:http rejects', async (t) => {
+  test('the request ID is generated for a request that node:http rejects', async (t) => {
     const port = await serveProgram(t, {})
     const refused = await sendRawRequest(port, `${GET}X-Request-Id: mine\r\nno field\r\n\r\n`)
     assert.match(refused.headers.get('x-request-id')!, GENERATED_REQUEST_ID)

@@ -11,7 +11,7 @@ const lookUp = (hostname: string): Promise<unknown> =>
   new Promise((resolve) => lookup(hostname, { all: true }, (error, addresses) => resolve(error ?? addresses)))
 
 suite('lookup', () => {
-  test('shares one DNS lookup among concurrent calls for the same host', async () => {
+  test('concurrent lookups of the same host share one DNS lookup', async () => {
     const first = lookUp('localhost')
     const second = lookUp('localhost')
     assert.equal(hasPendingLookups(), true)
@@ -21,7 +21,7 @@ suite('lookup', () => {
     await waitForLookups()
   })
 
-  test('returns the cached result, or else an error, after stopLookups()', async () => {
+  test('lookup returns the last result, or else an error, after stopLookups()', async () => {
     const known = await lookUp('localhost')
     stopLookups()
     const answer = lookUp('localhost')

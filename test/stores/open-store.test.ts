@@ -37,14 +37,14 @@ test('the error names PLANT_STORE_URL_FILE if the store in that file cannot be o
 })
 
 suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
-  test('exits with status 2 and creates no file with PLANT_STORE_MIGRATE=0 if the file is missing', async (t) => {
+  test('exits with status 2 if the file is missing and PLANT_STORE_MIGRATE=0', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const reason = await getStartError(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
     assert.equal(reason, `SQLite database ${path}: the file does not exist and migrations are disabled`)
     assert.equal(existsSync(path), false)
   })
 
-  test('is not ready while its database file is moved away', async (t) => {
+  test('the standalone server is not ready while its database file is moved away', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: `sqlite:${path}` })
     assert.equal((await program.waitForLogEvent('start'))['store'], 'sqlite')
@@ -112,7 +112,7 @@ test('the error explains that SQLite needs Node 22.13 if node:sqlite is missing'
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
-  test('is not ready while the database server is unreachable', async (t) => {
+  test('the standalone server is not ready while its database server is unreachable', async (t) => {
     const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)

@@ -101,7 +101,7 @@ suite('an OPTIONS request for the whole server', () => {
     })
   }
 
-  test('is rejected with 400 if its header fields are invalid', async (t) => {
+  test('an OPTIONS request with repeated header fields is rejected with 400', async (t) => {
     const fields = ['Content-Type', 'a/b', 'Content-Type', 'a/b']
     assert.equal((await sendAnonymous(await serveProgramPaths(t), '*', 'OPTIONS', fields)).status, 400)
   })
@@ -201,12 +201,12 @@ suite('/readyz', () => {
     })
   }
 
-  test('returns 503 during a drain', async (t) => {
+  test('/readyz returns 503 during a drain', async (t) => {
     const server = await serveProgramPaths(t, undefined, true)
     assert.deepEqual(await sendAnonymous(server, '/readyz'), createNotReadyResponse('The service is shutting down.'))
   })
 
-  test('pings the store at most once per second, however often it is requested', async (t) => {
+  test('/readyz pings the store at most once per second, however many requests arrive', async (t) => {
     let pings = 0
     const server = await serveProgramPaths(t, () => {
       pings++
@@ -218,7 +218,7 @@ suite('/readyz', () => {
     assert.ok(asked > 10)
   })
 
-  test('reports within 2 s that the store has stopped or resumed responding', async (t) => {
+  test('/readyz reports within 2 s that the store has stopped or resumed responding', async (t) => {
     const events = captureLog(t)
     let isHanging = false
     const server = await serveProgramPaths(t, () => (isHanging ? new Promise(() => undefined) : undefined))
@@ -237,7 +237,7 @@ suite('/readyz', () => {
     assert.deepEqual(getValues(events, 'event'), ['unready', 'ready', 'unready'])
   })
 
-  test('logs the failure and the recovery of the store even if nobody requests /readyz', async (t) => {
+  test('the failure and the recovery of the store are logged even if nobody requests /readyz', async (t) => {
     const events = captureLog(t)
     let isAway = true
     const fail = (): void => {
@@ -255,7 +255,7 @@ suite('/readyz', () => {
     assert.deepEqual(events[2], { event: 'ready' })
   })
 
-  test('continues to ping an unavailable store even if a timer fires early', async (t) => {
+  test('/readyz continues to ping an unavailable store even if a timer fires early', async (t) => {
     captureLog(t)
     // Timers count whole milliseconds: in a busy event loop, most of them fire up to 1 ms early.
     let immediate = setImmediate(function spin() {

@@ -69,7 +69,7 @@ async function waitUntilNothingFound(program: Program): Promise<void> {
 }
 
 suite('the memory of the standalone server', () => {
-  test('contains no tokens from the token file after the start or a reload', async (t) => {
+  test('the memory contains no tokens from the token file after the start or a reload', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     await waitUntilNothingFound(program)
@@ -80,7 +80,7 @@ suite('the memory of the standalone server', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no tokens from a token file that has become invalid', async (t) => {
+  test('the memory contains no tokens from a token file that has become invalid', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     writeFileSync(path, `${OWNER}:${NEW_TOKEN}\n${OWNER}\n`)
@@ -89,7 +89,7 @@ suite('the memory of the standalone server', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no tokens from clients that have disconnected', async (t) => {
+  test('the memory contains no tokens from clients that have disconnected', async (t) => {
     const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
     const connection = await program.connect()
     const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n`
@@ -97,7 +97,7 @@ suite('the memory of the standalone server', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no tokens from PLANT_STORE_TOKENS', async (t) => {
+  test('the memory contains no tokens from PLANT_STORE_TOKENS', async (t) => {
     const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
     await waitUntilNothingFound(program)
   })

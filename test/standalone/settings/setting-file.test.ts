@@ -39,11 +39,11 @@ for (const [when, read] of [
   ['on a reload', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
   suite(`a settings file that is read ${when}`, { timeout: 60_000 }, () => {
-    test('may be a symbolic link', async (t) => {
+    test('can be a symbolic link', async (t) => {
       assert.equal((await read(linkTo(t, createTempFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })
 
-    test('may be empty, or as large as 16 MiB', async (t) => {
+    test('can be empty, or as large as 16 MiB', async (t) => {
       for (const bytes of [MAX_BYTES, 0]) assert.equal((await read(createFileOfSize(t, bytes))).length, bytes)
     })
 
@@ -74,14 +74,14 @@ for (const [when, read] of [
   })
 }
 
-suite('a settings file that other users', { skip: process.platform === 'win32' }, () => {
+suite('permissions of a settings file', { skip: process.platform === 'win32' }, () => {
   for (const [mode, access] of [
     [0o644, 'read'],
     [0o602, 'write'],
     [0o666, 'read and write'],
     [0o660, undefined],
   ] as const) {
-    test(`can ${access ?? 'neither read nor write'} causes ${access ? 'a single warning' : 'no warning'}`, async (t) => {
+    test(`a file that other users can ${access ?? 'neither read nor write'} causes ${access ? 'a single warning' : 'no warning'}`, async (t) => {
       const [tokens, url] = [createTempFile(t, 'ada:secret\n'), createTempFile(t, 'memory:')]
       for (const path of [tokens, url]) chmodSync(path, mode)
       const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: tokens, PLANT_STORE_URL_FILE: url })

@@ -239,7 +239,7 @@ suite('a digest is still read as a digest', () => {
     })
   }
 
-  test('in a Node env file, in both forms', (t) => {
+  test('in a Node env file', (t) => {
     for (const form of ['sha256=', '$sha256$']) {
       const path = createTempFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
       const args = [`--env-file=${path}`, '--print', 'process.env.PLANT_STORE_TOKENS']

@@ -111,7 +111,7 @@ for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }
 }
 
 suite('isResponding', () => {
-  test('opens no session, and leaves no connection or timer', async (t) => {
+  test('isResponding opens no database session, and closes its connection', async (t) => {
     let closed: Promise<unknown> | undefined
     const { port, received } = await startMessageServer(t, (socket) => {
       closed = once(socket, 'close')
@@ -124,13 +124,13 @@ suite('isResponding', () => {
     await closed
   })
 
-  test('returns true if the server closes or refuses the connection', async (t) => {
+  test('isResponding returns true if the server closes or refuses the connection', async (t) => {
     const { port } = await startMessageServer(t)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port }), 10_000), true)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port: 1 }), 10_000), true)
   })
 
-  test('returns false if the server never responds', async (t) => {
+  test('isResponding returns false if the server never responds', async (t) => {
     const { port } = await startMessageServer(t, () => undefined)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port }), 50), false)
   })

@@ -27,7 +27,7 @@ const createCollationWarning = (collation: string) =>
   `The column owner of public.plant_store_plants has the collation ${collation}, not C. Its sort order can change ` +
   'with an update of the operating system; plants are then missing until the indexes are rebuilt.'
 
-suite('the store warns once about a table', () => {
+suite('the store warns once about an unsafe table', () => {
   for (const [name, sql, warnings] of [
     ['that is unlogged', `CREATE UNLOGGED TABLE plant_store_plants ${columnsWith('"C"')}`, [unloggedWarning]],
     [
@@ -57,7 +57,7 @@ suite('the store warns once about a table', () => {
   }
 
   test(
-    'whose owner column has the collation of the database if that collation is not C',
+    'the store warns about an owner column whose default collation is not C',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
@@ -85,7 +85,7 @@ suite('the store warns once about a table', () => {
   )
 
   test(
-    'with row-level security that applies to the role of the connection',
+    'the store warns about row-level security that applies to its role',
     { skip: skipWithoutPostgres },
     async (t) => {
       const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
@@ -152,15 +152,15 @@ function getWarnings(lines: readonly string[]) {
     .map(({ reason }) => reason)
 }
 
-suite('while the recorded version of a collation is outdated, the store', { skip: skipWithoutPostgres }, () => {
+suite('outdated versions of collations', { skip: skipWithoutPostgres }, () => {
   const outdate = (name: string) => `UPDATE pg_collation SET collversion = '1' WHERE collname = '${name}'`
   for (const [name, sql] of [
     [
-      'is unready if the owner column has that collation',
+      'the store is unready if the owner column has an outdated collation',
       `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
     ],
     [
-      'is unready if the unique index has that collation',
+      'the store is unready if the unique index has an outdated collation',
       `CREATE TABLE plant_store_plants ${columnsWith('"C"', '')};
         CREATE UNIQUE INDEX ON plant_store_plants (owner COLLATE "und-x-icu", id)`,
     ],
@@ -182,7 +182,7 @@ suite('while the recorded version of a collation is outdated, the store', { skip
   }
 
   test(
-    'is unready if the owner column has that collation by default',
+    'the store is unready if the default collation of the database is outdated',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
@@ -207,7 +207,7 @@ suite('while the recorded version of a collation is outdated, the store', { skip
     },
   )
 
-  test('stays ready if only other columns use that collation', async (t) => {
+  test('the store stays ready if only the name column has an outdated collation', async (t) => {
     const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       CREATE INDEX ON plant_store_plants (name COLLATE "und-x-icu"); ${outdate('und-x-icu')}`)
     t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))

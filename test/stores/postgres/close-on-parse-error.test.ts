@@ -61,7 +61,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     })
   }
 
-  test('closes the connection even in a pool that the application has created', async (t) => {
+  test('an unreadable response closes the connection even in a pool that the application has created', async (t) => {
     const { url } = await openProxiedDatabase(t)
     const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
     const own = new URL(url)
@@ -79,7 +79,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     await store.list('ann', { limit: 1, maxBytes: 1 })
   })
 
-  test('while connecting makes the standalone server unready, but does not end the process', async (t) => {
+  test('an unreadable response while connecting does not end the standalone server', async (t) => {
     const { port } = await startMessageServer(t, (socket) => {
       socket.write(Buffer.from(MESSAGES['an unknown authentication method'], 'hex'))
     })

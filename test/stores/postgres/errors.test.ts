@@ -115,7 +115,7 @@ suite('an error is classified by its SQLSTATE and its routine or severity', () =
   }
 })
 
-suite('an error without a SQLSTATE is classified', () => {
+suite('an error without a SQLSTATE is classified by its type or message', () => {
   for (const [name, error, ...expected] of [
     ['no response in time', new NoResponseError(10), 'isTransient', 'isTimeout', 'isOutcomeUnknown'],
     ['a pool timeout', new Error('timeout exceeded'), 'isTransient', 'isTimeout', 'isOutcomeUnknown'],

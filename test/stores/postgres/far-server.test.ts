@@ -105,7 +105,7 @@ test('--migrate reports the connection timeout if the server never responds', { 
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-suite('while DNS servers do not respond,', { skip: needsNamespaces, timeout: 120_000 }, () => {
+suite('while DNS servers do not respond', { skip: needsNamespaces, timeout: 120_000 }, () => {
   /** Starts a program whose DNS server never responds. Its resolver retries for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')

@@ -53,7 +53,7 @@ async function countRows(pool: Pool, table: string) {
   return rows[0]!.count
 }
 
-suite('the store keeps using the same table even if the session', () => {
+suite('the store keeps using the same table even if its session', () => {
   const other = `CREATE SCHEMA other; CREATE TABLE other.plant_store_plants ${COLUMNS}`
   for (const [name, sql, decoy] of [
     ['has another search_path', `${other}; SET search_path TO other`, 'other.plant_store_plants'],
@@ -86,7 +86,7 @@ suite('the store keeps using the same table even if the session', () => {
     })
   }
 
-  test('is new and has another search_path', async (t) => {
+  test('the store keeps using the same table in a new session with another search_path', async (t) => {
     const pool = await openPool(t)
     await pool.query(`${other}; CREATE TABLE public.plant_store_plants ${COLUMNS}`)
     const sessions = ['public', 'other', 'other', 'other']

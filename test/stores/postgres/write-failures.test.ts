@@ -196,7 +196,7 @@ suite('a batch creates all plants except a plant whose row is too large', () => 
   }
 })
 
-suite('while a server problem persists,', { skip: skipWithoutPostgres }, () => {
+suite('persistent server problems', { skip: skipWithoutPostgres }, () => {
   test('the store is unready until a revoked privilege is granted again', async (t) => {
     const role = `${database.config.database}_clerk`
     await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)

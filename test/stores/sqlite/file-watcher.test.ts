@@ -39,7 +39,7 @@ async function assertUnavailable({ path, store }: Awaited<ReturnType<typeof open
   await assert.rejects(async () => store.ping(), error)
 }
 
-suite('the store rejects all operations', { skip: skipWithoutSqlite }, () => {
+suite('the store rejects all operations if its file has changed', { skip: skipWithoutSqlite }, () => {
   for (const [name, takeAway] of [
     ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
     ['the file was removed', (path: string) => rmSync(path)],

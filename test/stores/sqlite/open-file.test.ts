@@ -66,7 +66,7 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
     })
   }
 
-  test('if the path is a URI', { skip: skipWithoutFileUris }, async (t) => {
+  test('even if the path is a URI', { skip: skipWithoutFileUris }, async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
@@ -74,7 +74,7 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
     assert.equal(fs.existsSync(`${path}-wal`), true)
   })
 
-  test('if the path is a symbolic link', async (t) => {
+  test('even if the path is a symbolic link', async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     const link = createDatabasePath(t)
@@ -240,11 +240,11 @@ suite('the error names the inaccessible file:', { skip: skipWithoutSqlite }, () 
   }
 })
 
-suite('the store warns once about insecure permissions if', { skip: skipWithoutSqlite }, () => {
+suite('the store warns once about insecure permissions', { skip: skipWithoutSqlite }, () => {
   for (const [name, mode, access] of [
-    ['other users can read the files', 0o644, 'read'],
-    ['other users can write the files', 0o602, 'write'],
-    ['other users can read and write the files', 0o666, 'read and write'],
+    ['if other users can read the files', 0o644, 'read'],
+    ['if other users can write the files', 0o602, 'write'],
+    ['if other users can read and write the files', 0o666, 'read and write'],
   ] as const) {
     test(name, (t) => {
       const path = createDatabasePath(t)
@@ -259,7 +259,7 @@ suite('the store warns once about insecure permissions if', { skip: skipWithoutS
     })
   }
 
-  test('other users can read only the WAL', async (t) => {
+  test('if other users can read only the WAL', async (t) => {
     const path = await createFileWithLog(t)
     fs.chmodSync(path, 0o600)
     fs.chmodSync(`${path}-wal`, 0o604)
@@ -268,7 +268,7 @@ suite('the store warns once about insecure permissions if', { skip: skipWithoutS
     assert.deepEqual(warnings, [`SQLite database ${path}: other users can read ${path}-wal (mode 604)`])
   })
 
-  test('other users can replace the files in the folder', (t) => {
+  test('if other users can replace the files in the folder', (t) => {
     const path = createDatabasePath(t)
     fs.chmodSync(dirname(path), 0o777)
     const warnings: string[] = []
@@ -278,7 +278,7 @@ suite('the store warns once about insecure permissions if', { skip: skipWithoutS
     ])
   })
 
-  test('other users can access the files, but not for group access or a folder with the sticky bit', (t) => {
+  test('the store does not warn about group access or a folder with the sticky bit', (t) => {
     const path = createDatabasePath(t)
     fs.writeFileSync(path, '')
     fs.chmodSync(path, 0o660)

@@ -6,7 +6,7 @@ import { parseSqlitePath } from '../../../src/stores/sqlite/sqlite-path.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { createTempDirectory } from '../../support/temp-files.ts'
 
-suite('parseSqlitePath returns the same file as SQLite for', () => {
+suite('parseSqlitePath returns the same file that SQLite would open', () => {
   for (const [path, file, canCreate] of [
     ['plants.db', 'plants.db', true],
     ['/var/lib/my plants/ä%20#1.db', '/var/lib/my plants/ä%20#1.db', true],

@@ -55,11 +55,11 @@ for (const [name, skipped, open] of [
     const create = (): Store => sqliteStore(open(join(directory, `${++fileCount}.db`)))
     storeConformance({ test, create })
 
-    test('ends each page exactly at limit or maxBytes', () => assertExactPages(create(), 100))
+    test('the SQLite store ends each page exactly at limit or maxBytes', () => assertExactPages(create(), 100))
   })
 }
 
-test('sqliteStore throws an error for a path without node:sqlite', async () => {
+test('sqliteStore throws an error for a path if node:sqlite is missing', async () => {
   const withoutSqlite = skipWithoutSqlite === false ? ['--no-experimental-sqlite'] : []
   const program = `
     import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
@@ -259,7 +259,7 @@ for (const [name, has] of [
   })
 }
 
-suite('sqliteStore accepts a handle opened with', { skip: skipWithoutSqlite }, () => {
+suite('sqliteStore accepts a handle with any options', { skip: skipWithoutSqlite }, () => {
   for (const options of [
     { readBigInts: true },
     { returnArrays: true },
@@ -404,7 +404,7 @@ const TABLE = `CREATE TABLE plants (
 ) STRICT, WITHOUT ROWID`
 
 suite(
-  'sqliteStore opens a database restored from .dump, which has no application_id,',
+  'sqliteStore opens a database restored from .dump, which has no application_id',
   { skip: skipWithoutSqlite },
   () => {
     for (const [name, sql, migrate] of [

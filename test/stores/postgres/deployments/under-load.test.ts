@@ -154,7 +154,7 @@ suite(
       })
     })
 
-    test('after its sessions were terminated and its connections dropped', async (t) => {
+    test('after its database sessions were terminated and its connections dropped', async (t) => {
       const { server, proxy, url } = await startProxied(t)
       const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
       await runUnderLoad(t, url, [server], async (_, workload) => {
