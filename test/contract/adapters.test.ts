@@ -16,7 +16,7 @@ import { authenticate } from './contract-cases.ts'
 
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
-/** Converts the header fields of a request to an object. Each name must occur once. */
+/** Converts the header fields of a request to an object. Each name must be unique. */
 function toHeaders({ fields }: TestRequest): Record<string, string> {
   const headers: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!

@@ -3,7 +3,7 @@ import { bearer, del, get, post, type TestRequest } from '../support/wire/servic
 
 /** A request and the response that the contract requires in every host. */
 export interface ContractCase {
-  /** The behavior, as the name of a test. */
+  /** The behavior, as a test name. */
   readonly name: string
   /** Request bodies that create the plants that the owner already has. */
   readonly existingPlants: readonly string[]

@@ -8,8 +8,8 @@ export interface HostileCase {
   /** Whether the client sends a FIN after the bytes. */
   readonly endsConnection: boolean
   /**
-   * For each response its status if it succeeds, the error code if the service rejects the request, or the status with
-   * which `node:http` itself rejects it, without a body.
+   * For each response: the status if the request succeeds, the error code if the service rejects the request, or the
+   * status with which `node:http` itself rejects the request without a body.
    */
   readonly responses: readonly (number | `node:http ${number}`)[]
   /**
@@ -57,7 +57,7 @@ function rejectedByNode(name: string, bytes: string | Buffer, status = 400): Hos
   return createCase(name, bytes, [`node:http ${status}`], CLOSED)
 }
 
-/** Creates a case that is unusual but valid, so that the plant is created. */
+/** Creates a case with unusual but valid bytes, which create the plant. */
 function storedCase(name: string, bytes: string): HostileCase {
   return createCase(name, bytes, [200], { isStored: true })
 }
@@ -71,7 +71,7 @@ function get(fields: string): string {
   return request('GET /plants HTTP/1.1', fields)
 }
 
-/** Builds a POST whose framing these header fields define. */
+/** Builds a POST with these header fields, which determine the length of the body. */
 function post(fields: string, body: string): string {
   return request(POST, HOST + TOKEN + JSON_TYPE + fields) + body
 }
@@ -113,7 +113,7 @@ function createUnfinishedRequests(version: string): string {
 
 const NESTING_DEPTH = 100_000
 
-/** 16 KiB that decompress to 16 MiB. */
+/** Takes 16 KiB, and decompresses to 16 MiB. */
 const GZIP_BOMB = gzipSync(Buffer.alloc(16 * 2 ** 20))
 
 /** The cases, by topic. */
