@@ -26,7 +26,7 @@ suite('the package while timers are mocked', () => {
     assert.equal(await store.create('ada', { id: 1n, name: 'Monstera' }), true)
   })
 
-  test('sends a list of more than one page', async (t) => {
+  test('sends lists that are longer than one page', async (t) => {
     const store = memoryStore()
     for (let id = 0n; id < 3000n; id++) void store.create('ada', { id, name: 'Monstera' })
     const server = await servePlants(t, { store })
@@ -75,7 +75,7 @@ suite('the package if it is imported while timers are mocked', () => {
     await yieldToEventLoop()
   })
 
-  test('uses the real timers after the timers are restored', async (t) => {
+  test('uses the real timers once the mock is restored', async (t) => {
     t.mock.timers.enable()
     const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await importFresh('restored')
     t.mock.timers.reset()
@@ -90,7 +90,7 @@ suite('the package if it is imported while timers are mocked', () => {
     await sleep(1)
   })
 
-  test('uses the real clock after the clock is restored', async (t) => {
+  test('uses the real clock once the mock is restored', async (t) => {
     const { mock } = t.mock.method(performance, 'now', () => 1000)
     const clock = (await importFresh('clock')).performance
     assert.equal(clock.now(), 1000)

@@ -109,7 +109,7 @@ suite('a conformance test fails after storeTimeoutMs', { timeout: 60_000 }, () =
     })
   }
 
-  test('if the create option never settles', async () => {
+  test('if the create option never settles, a conformance test fails after storeTimeoutMs', async () => {
     const message = await getFailureMessage('close can be called twice', undefined, {
       create: never,
       storeTimeoutMs: 20,
@@ -137,19 +137,19 @@ test('reports a list result that is not a page', async () => {
   assert.match(message, /^list\(.+\) returned undefined instead of an object with a plants array\.$/)
 })
 
-suite('a conformance test fails', () => {
+suite('hasMore', () => {
   const name = 'lists at most limit plants'
   const failureMessage = (hasMore: unknown): Promise<string> =>
     getFailureMessage(name, (store) => ({
       list: (owner, request) => ({ ...store.list(owner, request), hasMore: hasMore as boolean }),
     }))
 
-  test('if hasMore is false although the owner has more plants', async () => {
+  test('a conformance test fails if hasMore is false although the owner has more plants', async () => {
     const expected = 'returned hasMore: false, although the owner has more plants after these.'
     assert.ok((await failureMessage(false)).endsWith(expected))
   })
 
-  test('if hasMore is undefined', async () => {
+  test('a conformance test fails if hasMore is undefined', async () => {
     assert.ok((await failureMessage(undefined)).endsWith('returned undefined as hasMore, which must be true or false.'))
   })
 })

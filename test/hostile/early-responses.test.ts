@@ -95,7 +95,7 @@ async function assertConnectionUsable(client: Client, stream: ClientHttp2Stream)
   assert.equal((await client.send({ method: 'PUT', path: '/plants', fields: bearer('ada') })).status, 405)
 }
 
-suite('after an early error response', { concurrency: true, timeout: 60_000 }, () => {
+suite('the service after an early error response', { concurrency: true, timeout: 60_000 }, () => {
   for (const rejection of REJECTIONS) {
     const { error } = rejection
 

@@ -197,7 +197,7 @@ suite('a validate function', () => {
     }
   }
 
-  test('that settles after its timeout does not create the plant', async (t) => {
+  test('a plant is not created if validate settles after its timeout', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
@@ -208,7 +208,7 @@ suite('a validate function', () => {
     assert.deepEqual(await listStoredIds(store), [])
   })
 
-  test('that settles after the client has disconnected still creates the plant', async (t) => {
+  test('a plant is created even if the client disconnects before validate settles', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const server = await servePlants(t, { store, validate: () => verdict.call() })

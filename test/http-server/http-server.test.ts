@@ -231,7 +231,7 @@ suite('a request that is late because of a slow earlier request', () => {
   })
 })
 
-suite('a request that gets no 100 Continue', () => {
+suite('the server responds without 100 Continue to a request', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
   for (const [name, request, response] of [
     ['without a token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],

@@ -157,7 +157,7 @@ suite('a preflight', () => {
     })
   }
 
-  test('the response to a preflight for OPTIONS * lists the methods of the whole server', async (t) => {
+  test('the preflight response for OPTIONS * lists the methods of the whole server', async (t) => {
     const answer = await preflight(t, '*', 'OPTIONS *')
     assert.equal(answer.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, DELETE, OPTIONS')
   })

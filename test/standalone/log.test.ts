@@ -137,7 +137,7 @@ test('flushLog waits until the buffered lines are written', async () => {
 })
 
 // A program that waits for its log reader would never respond.
-suite('while the log is not read', { timeout: 120_000 }, () => {
+suite('a log that nobody reads', { timeout: 120_000 }, () => {
   test('the standalone server drops lines beyond the buffer limit, and logs their number later', async (t) => {
     const program = await startUnread(t)
     await sendRequests(program, REQUESTS)

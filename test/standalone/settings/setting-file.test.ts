@@ -38,12 +38,12 @@ for (const [when, read] of [
   ['at startup', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
   ['on a reload', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
-  suite(`a settings file that is read ${when}`, { timeout: 60_000 }, () => {
-    test('can be a symbolic link', async (t) => {
+  suite(`settings files ${when}`, { timeout: 60_000 }, () => {
+    test('a settings file can be a symbolic link', async (t) => {
       assert.equal((await read(linkTo(t, createTempFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })
 
-    test('can be empty, or as large as 16 MiB', async (t) => {
+    test('a settings file can be empty, or as large as 16 MiB', async (t) => {
       for (const bytes of [MAX_BYTES, 0]) assert.equal((await read(createFileOfSize(t, bytes))).length, bytes)
     })
 
@@ -57,7 +57,7 @@ for (const [when, read] of [
       ['is a folder', createTempDirectory, neither],
     ]
     for (const [what, make, problem] of rows) {
-      test(`is rejected if it ${what}`, async (t) => {
+      test(`a settings file is rejected if it ${what}`, async (t) => {
         const path = make(t)
         await assert.rejects(read(path), new SettingError(`FILE${problem}`))
       })
@@ -65,7 +65,7 @@ for (const [when, read] of [
 
     // The kernel generates the content of such files, and reports a size of 0.
     test(
-      'is not read beyond its reported size, even if the size is 0',
+      'a settings file is not read beyond its reported size, even if the size is 0',
       { skip: process.platform !== 'linux' },
       async () => {
         assert.equal((await read('/proc/self/pagemap')).length, 0)

@@ -85,7 +85,7 @@ suite('the store warns once about an unsafe table', () => {
   )
 
   test(
-    'the store warns about row-level security that applies to its role',
+    'the store warns if row-level security applies to its database role',
     { skip: skipWithoutPostgres },
     async (t) => {
       const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};

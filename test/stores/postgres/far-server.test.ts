@@ -105,7 +105,7 @@ test('--migrate reports the connection timeout if the server never responds', { 
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-suite('while DNS servers do not respond', { skip: needsNamespaces, timeout: 120_000 }, () => {
+suite('unresponsive DNS servers', { skip: needsNamespaces, timeout: 120_000 }, () => {
   /** Starts a program whose DNS server never responds. Its resolver retries for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')
@@ -121,7 +121,7 @@ suite('while DNS servers do not respond', { skip: needsNamespaces, timeout: 120_
     return program
   }
 
-  test('a second signal ends the standalone server immediately', async (t) => {
+  test('a second signal ends the standalone server immediately even while a DNS server does not respond', async (t) => {
     const program = await startWithoutNames(t)
     program.child.kill('SIGTERM')
     await program.waitForLogEvent('drain')
@@ -132,7 +132,7 @@ suite('while DNS servers do not respond', { skip: needsNamespaces, timeout: 120_
     assert.equal(program.child.signalCode, 'SIGTERM')
   })
 
-  test('the standalone server exits at its drain timeout', async (t) => {
+  test('the standalone server exits at its drain timeout even while a DNS server does not respond', async (t) => {
     const program = await startWithoutNames(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '1000' })
     program.child.kill('SIGTERM')
     const startedAt = performance.now()

@@ -244,7 +244,7 @@ suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebia
     }
   })
 
-  test('uses a new password after SIGHUP', async (t) => {
+  test('the standalone server uses a new database password after SIGHUP', async (t) => {
     const server = await PostgresServer.start(t)
     writeFileSync(
       join(server.data, 'pg_hba.conf'),
@@ -273,7 +273,7 @@ suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebia
     assert.deepEqual(await createPlant(program), CREATED)
   })
 
-  test('is unready on a standby until the standby is promoted', async (t) => {
+  test('the standalone server is unready on a standby until the standby is promoted', async (t) => {
     const standby = await PostgresServer.startStandby(t, await PostgresServer.start(t), 'standby')
     const program = await startProgram(t, { PLANT_STORE_URL: standby.url })
     assert.equal((await createPlant(program))[0], 503)

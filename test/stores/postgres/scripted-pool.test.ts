@@ -50,7 +50,7 @@ function throwFault(): never {
   throw new Error('a fault of the listener')
 }
 
-test('the store stops using unknown prepared statements even if onWarning is missing, throws or rejects', async () => {
+test('the store stops using prepared statements even if onWarning is missing, throws or rejects', async () => {
   for (const onWarning of [undefined, throwFault, (): unknown => Promise.resolve().then(throwFault)]) {
     const { store } = createScriptedStore([createServerError('26000')], { onWarning })
     assert.equal(await deletePlant(store), true)
@@ -208,7 +208,7 @@ test('the store uses the schema found by the first checked connection, even on c
   for (const text of texts) assert.match(text, / FROM "public"\.plant_store_plants /)
 })
 
-test('the store survives a session that ends in the packet that opens the session', async (t) => {
+test('the store survives a session that the server opens and ends in a single packet', async (t) => {
   const { port } = await startMessageServer(t, (socket) => {
     // Authentication succeeds, the server is ready, and an administrator shuts it down.
     const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']

@@ -61,16 +61,20 @@ suite('the store rejects all operations if its file has changed', { skip: skipWi
     })
   }
 
-  test('after a file opened with a handle or a URI was moved', { skip: skipWithoutFileUris }, async (t) => {
-    for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
-      const path = createDatabasePath(t)
-      const opened = await openStoreWithPlant(t, path, sourceOf(path))
-      renameSync(path, `${path}.old`)
-      await assertUnavailable(opened)
-    }
-  })
+  test(
+    'the store rejects all operations after a file opened with a handle or a URI was moved',
+    { skip: skipWithoutFileUris },
+    async (t) => {
+      for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
+        const path = createDatabasePath(t)
+        const opened = await openStoreWithPlant(t, path, sourceOf(path))
+        renameSync(path, `${path}.old`)
+        await assertUnavailable(opened)
+      }
+    },
+  )
 
-  test('after a symbolic link was changed to another file', async (t) => {
+  test('the store rejects all operations after a symbolic link was changed to another file', async (t) => {
     const path = createDatabasePath(t)
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)

@@ -66,15 +66,19 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
     })
   }
 
-  test('even if the path is a URI', { skip: skipWithoutFileUris }, async (t) => {
-    const path = await createFileWithLog(t)
-    fs.rmSync(path)
-    assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
-    assert.equal(fs.existsSync(path), false)
-    assert.equal(fs.existsSync(`${path}-wal`), true)
-  })
+  test(
+    'the store rejects a WAL that SQLite would delete even if the path is a URI',
+    { skip: skipWithoutFileUris },
+    async (t) => {
+      const path = await createFileWithLog(t)
+      fs.rmSync(path)
+      assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
+      assert.equal(fs.existsSync(path), false)
+      assert.equal(fs.existsSync(`${path}-wal`), true)
+    },
+  )
 
-  test('even if the path is a symbolic link', async (t) => {
+  test('the store rejects a WAL that SQLite would delete even if the path is a symbolic link', async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     const link = createDatabasePath(t)
@@ -259,7 +263,7 @@ suite('the store warns once about insecure permissions', { skip: skipWithoutSqli
     })
   }
 
-  test('if other users can read only the WAL', async (t) => {
+  test('the store warns if other users can read only the WAL', async (t) => {
     const path = await createFileWithLog(t)
     fs.chmodSync(path, 0o600)
     fs.chmodSync(`${path}-wal`, 0o604)
@@ -268,7 +272,7 @@ suite('the store warns once about insecure permissions', { skip: skipWithoutSqli
     assert.deepEqual(warnings, [`SQLite database ${path}: other users can read ${path}-wal (mode 604)`])
   })
 
-  test('if other users can replace the files in the folder', (t) => {
+  test('the store warns if other users can replace the files in the folder', (t) => {
     const path = createDatabasePath(t)
     fs.chmodSync(dirname(path), 0o777)
     const warnings: string[] = []
