@@ -34,7 +34,7 @@ suite('withDeadline', () => {
     ['a thenable', toThenable],
     ['a thenable that resolves to a promise', toNestedThenable],
   ] as const) {
-    test(`settles like ${name} and clears its timer, or rejects after the timeout`, async () => {
+    test(`settles like ${name}, or rejects after the timeout`, async () => {
       const before = countTimers()
       assert.equal(await withDeadline(wrap(Promise.resolve(7)), 60_000, () => timeoutError), 7)
       await assert.rejects(async () => withDeadline(wrap(Promise.reject(fault)), 60_000, () => timeoutError), fault)
@@ -47,7 +47,7 @@ suite('withDeadline', () => {
   }
 })
 
-test('chain calls back synchronously for a plain value, and asynchronously for a promise', async () => {
+test('chain calls back synchronously for a plain value, but asynchronously for a promise', async () => {
   assert.equal(
     chain(20, (value) => value + 1),
     21,
@@ -57,7 +57,7 @@ test('chain calls back synchronously for a plain value, and asynchronously for a
   assert.equal(await later, 21)
 })
 
-test('chain waits for a promise of another realm, or a thenable, that went through withDeadline', async () => {
+test('chain waits for a thenable or a promise from another realm that is wrapped by withDeadline', async () => {
   const promise = runInNewContext('Promise.resolve(20)') as Promise<number>
   for (const result of [promise, toThenable(Promise.resolve(20))]) {
     const limited = withDeadline(result, 10_000, () => fault)
@@ -65,7 +65,7 @@ test('chain waits for a promise of another realm, or a thenable, that went throu
   }
 })
 
-test('chain waits for the promise of an async function while the global Promise is replaced', async (t) => {
+test('chain waits for a native promise while globalThis.Promise is replaced', async (t) => {
   const { Promise: native } = globalThis
   t.after(() => (globalThis.Promise = native))
   globalThis.Promise = class<T> extends native<T> {}
@@ -83,7 +83,7 @@ suite('callSafely', () => {
     ['a thrown error', fail],
     ['the rejection of a promise', () => Promise.reject(fault)],
     ['the rejection of a thenable', () => toThenable(Promise.reject(fault))],
-    ['the rejection of a promise that a thenable resolves to', () => toNestedThenable(Promise.reject(fault))],
+    ['the rejection of a thenable that resolves to a rejected promise', () => toNestedThenable(Promise.reject(fault))],
   ] as const) {
     test(`passes ${name} to the error callback`, async () => {
       const caught = await new Promise((resolve) => callSafely(call, resolve))

@@ -58,7 +58,7 @@ const INVALID_OPTIONS: readonly Row[] = [
     `${pathRule} '${basePath}'`,
   ]),
   [{ tokens, basePath: 7 }, `${pathRule} 7`],
-  // The message doesn't quote the contents of objects, which can be secret.
+  // The message doesn't quote the contents of objects, which may be secret.
   [{ tokens, basePath: tokens }, `${pathRule} [Object]`],
   [{ tokens, basePath: ['/api'] }, `${pathRule} [Array]`],
   ...['maxLimit', 'maxListsPerOwner'].flatMap((name) =>
@@ -95,7 +95,7 @@ for (const given of [
   DEFAULTS,
   Object.fromEntries(Object.keys({ ...DEFAULTS, store }).map((name) => [name, undefined])),
 ]) {
-  test(`resolveOptions applies all defaults to ${inspect(given)} with tokens`, () => {
+  test(`resolveOptions applies all defaults to tokens with ${inspect(given)}`, () => {
     const { store: chosen, findCaller, onError, ...settings } = resolveOptions({ tokens, ...given })
     assert.deepEqual(settings, DEFAULTS)
     assert.deepEqual(Object.keys(chosen), Object.keys(memoryStore()))
@@ -104,7 +104,7 @@ for (const given of [
   })
 }
 
-test('the default onError emits a warning, even for a failure that is not an Error', async () => {
+test('the default onError emits a process warning even for null instead of an Error', async () => {
   const warned = once(process, 'warning')
   resolveOptions({ tokens }).onError(null, request)
   const [{ message }] = (await warned) as [Error]
@@ -123,7 +123,7 @@ const CUSTOM_OPTIONS = {
 }
 
 for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
-  test(`resolveOptions keeps custom options, with the basePath "${basePath}"`, () => {
+  test(`resolveOptions keeps custom options (basePath "${basePath}")`, () => {
     const { findCaller, ...settings } = resolveOptions({
       tokens: new Map([['secret', 'ada']]),
       ...CUSTOM_OPTIONS,
@@ -134,7 +134,7 @@ for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
   })
 }
 
-test('resolveOptions reads inherited options, such as the getters of a class', () => {
+test('resolveOptions reads options that the object inherits from its prototype', () => {
   assert.equal(resolveOptions(Object.create({ tokens, maxLimit: 7 }) as PlantStoreOptions).maxLimit, 7)
 })
 
@@ -156,7 +156,7 @@ test('resolveOptions ignores properties of `Object.prototype` (prototype polluti
   assert.notEqual(onError, POLLUTION.onError)
 })
 
-test('the options of stores and servers ignore properties of `Object.prototype` (prototype pollution)', () => {
+test('withDefaults ignores properties of `Object.prototype` (prototype pollution)', () => {
   const defaults = { maxBatch: 1000, onWarning: () => undefined }
   assert.deepEqual(
     withPollutedPrototype({ maxBatch: 1, onWarning: () => 'eve' }, () =>
@@ -166,7 +166,7 @@ test('the options of stores and servers ignore properties of `Object.prototype` 
   )
 })
 
-test('resolveOptions accepts an object without a prototype', () => {
+test('resolveOptions accepts options without a prototype', () => {
   const options = Object.assign(Object.create(null) as object, { tokens, maxLimit: 7 })
   assert.equal(resolveOptions(options).maxLimit, 7)
 })

@@ -8,7 +8,7 @@ import Koa from 'koa'
 import { serveAndConnect } from './support/wire/client.ts'
 import { bearer, createService, sendRequest, serve, servePlants } from './support/wire/service.ts'
 
-test('the package works with --frozen-intrinsics', () => {
+test('a service and its server work with --frozen-intrinsics', () => {
   const program = `
     import ${JSON.stringify(import.meta.resolve('../src/conformance/store-conformance.ts'))}
     import ${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))}
@@ -26,7 +26,7 @@ test('the package works with --frozen-intrinsics', () => {
   assert.equal(stdout, '401\n', stderr)
 })
 
-test('the package works if the host has frozen Error.prototype', () => {
+test('the package can be imported after the host has frozen Error.prototype', () => {
   const program = `
     Object.freeze(Error.prototype)
     const { StoreUnavailableError } = await import(${JSON.stringify(import.meta.resolve('../src/index.ts'))})
@@ -37,7 +37,7 @@ test('the package works if the host has frozen Error.prototype', () => {
   assert.equal(stdout, 'StoreUnavailableError: away\n', stderr)
 })
 
-test('calls next for a path that it does not serve', async (t) => {
+test('calls next() for a path that the service does not serve', async (t) => {
   const plants = createService()
   const server = await serve(
     t,
@@ -50,7 +50,7 @@ test('calls next for a path that it does not serve', async (t) => {
 })
 
 for (const basePath of ['', '/api/v1', '/$&']) {
-  test(`names the path of the plants in a 404, with the basePath "${basePath}"`, async (t) => {
+  test(`responds to an unknown path with 40400 and the path of the plants (basePath "${basePath}")`, async (t) => {
     const server = await servePlants(t, { basePath })
     const { status, body } = await sendRequest(server, { method: 'GET', path: `${basePath}/plants/`, fields: [] })
     const message = `There is no resource at this path. The plants are at ${basePath}/plants.`
@@ -59,7 +59,7 @@ for (const basePath of ['', '/api/v1', '/$&']) {
 }
 
 // Node's HTTP/1 parser rejects unknown methods, but HTTP/2 allows any method name.
-test('responds with 405 to methods that are named like properties of Object.prototype', async (t) => {
+test('responds with 405 to methods that have the name of a property of Object.prototype', async (t) => {
   const client = await serveAndConnect(t, 'h2c', createService())
   for (const method of ['constructor', 'toString', '__proto__']) {
     const { status, headers } = await client.send({ method, path: '/plants/1', fields: bearer('ada') })
@@ -70,27 +70,24 @@ test('responds with 405 to methods that are named like properties of Object.prot
 /** The service, for calls with arguments that TypeScript would reject. */
 const untypedService = createService() as unknown as (...args: unknown[]) => undefined
 
-suite(
-  'the error for arguments that are not from node:http names the arguments, the expected types and a page, for',
-  () => {
-    const hint = 'pass the raw objects that your framework wraps, see docs/frameworks\\.md'
-    for (const [name, got, ask] of [
-      ['no arguments', /undefined, undefined/, () => new Promise(() => untypedService())],
-      [
-        'a web Request',
-        /\[?Request.*, undefined/,
-        () => new Promise(() => untypedService(new Request('http://a/plants'))),
-      ],
-      ['a Koa context', /\[Object\], \[Function.*\]/, requestKoa],
-      ['a Fastify request and reply', /\[Request\], \[Reply\]/, requestFastify],
-    ] as const) {
-      const message = new RegExp(
-        `^plant-store must be called with a node:http request and response, not \\(.*${got.source}.*\\): ${hint}$`,
-      )
-      test(name, () => assert.rejects(ask, { name: 'TypeError', message }))
-    }
-  },
-)
+suite('the service throws a TypeError that describes invalid arguments', () => {
+  const hint = 'pass the raw objects that your framework wraps, see docs/frameworks\\.md'
+  for (const [name, got, ask] of [
+    ['no arguments', /undefined, undefined/, () => new Promise(() => untypedService())],
+    [
+      'a web Request',
+      /\[?Request.*, undefined/,
+      () => new Promise(() => untypedService(new Request('http://a/plants'))),
+    ],
+    ['a Koa context', /\[Object\], \[Function.*\]/, requestKoa],
+    ['a Fastify request and reply', /\[Request\], \[Reply\]/, requestFastify],
+  ] as const) {
+    const message = new RegExp(
+      `^plant-store must be called with a node:http request and response, not \\(.*${got.source}.*\\): ${hint}$`,
+    )
+    test(name, () => assert.rejects(ask, { name: 'TypeError', message }))
+  }
+})
 
 function requestKoa(): Promise<unknown> {
   return new Promise((_, reject) => {

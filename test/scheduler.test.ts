@@ -33,7 +33,7 @@ async function recordTicks(t: TestContext, calls: number, action: () => void): P
 }
 
 suite('scheduled tasks', () => {
-  test('run in the order in which they were scheduled, urgent tasks first', async () => {
+  test('scheduled tasks run in order, but after urgent tasks', async () => {
     const made: string[] = []
     await new Promise<void>((resolve) => {
       scheduleTask(() => made.push('first'))
@@ -63,13 +63,13 @@ suite('scheduled tasks', () => {
     })
   }
 
-  test('share event-loop ticks if they are short, however many are queued', async (t) => {
+  test('scheduled tasks share event-loop ticks if the tasks are short', async (t) => {
     const count = 20_000
     const rounds = await recordTicks(t, count, () => undefined)
     assert.ok(new Set(rounds).size < count / 20, `${count} tasks ran in ${new Set(rounds).size} ticks`)
   })
 
-  test('run in separate event-loop ticks if each task schedules the next', async (t) => {
+  test('scheduled tasks run in separate event-loop ticks if each task schedules the next task', async (t) => {
     const round = countTicks(t)
     const rounds: number[] = []
     await new Promise<void>((resolve) => {
@@ -82,7 +82,7 @@ suite('scheduled tasks', () => {
     assert.equal(new Set(rounds).size, 5)
   })
 
-  test('still run after one of them has thrown', async () => {
+  test('a scheduled task runs even if an earlier task has thrown', async () => {
     const caught: unknown[] = []
     const listeners = process.listeners('uncaughtException')
     process.removeAllListeners('uncaughtException').once('uncaughtException', (error) => caught.push(error.message))
@@ -96,7 +96,7 @@ suite('scheduled tasks', () => {
     assert.deepEqual(caught, ['of a host'])
   })
 
-  test('do not run in the async context of the code that scheduled them', async () => {
+  test('a scheduled task does not inherit the async context of the code that scheduled it', async () => {
     const context = new AsyncLocalStorage<string>()
     const found = await new Promise((resolve) => {
       context.run('of a request', () => scheduleTask(() => resolve(context.getStore())))
@@ -104,7 +104,7 @@ suite('scheduled tasks', () => {
     assert.equal(found, undefined)
   })
 
-  test('can be skipped by urgent work while the tick has budget left and no other task is queued', async () => {
+  test('hasUrgentBudget() is true while the event-loop tick has time left and no task is queued', async () => {
     const nextRound = (): Promise<void> => new Promise((resolve) => scheduleTask(resolve))
     await nextRound()
     assert.ok(hasUrgentBudget())

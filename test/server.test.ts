@@ -45,8 +45,8 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
 
 const invalidPortMessage = 'PORT must be an integer from 0 to 65535'
 
-suite('the program', () => {
-  test('without tokens prints a demo token, a working curl command, and a web UI link with a note about the browser history', async (t) => {
+suite('the standalone server', () => {
+  test('prints a demo token, a working curl command and a web UI link if no tokens are configured', async (t) => {
     const program = new Program({ PORT: '0' })
     t.after(() => program.stop())
     const address = (await program.stdout.waitForLine((line) => line.includes('#token=')))!.trim()
@@ -63,7 +63,7 @@ suite('the program', () => {
   })
 
   for (const shell of ['sh', 'bash']) {
-    test(`prints lines that set URL and TOKEN in ${shell}`, async (t) => {
+    test(`prints export commands that set URL and TOKEN in ${shell}`, async (t) => {
       const program = new Program({ PORT: '0', HOST: '::1' })
       t.after(() => program.stop())
       await program.stdout.waitForLine((line) => line.includes('#token='))
@@ -73,14 +73,14 @@ suite('the program', () => {
     })
   }
 
-  test('prints a curl command that works with a Unix socket whose path has a quote', async (t) => {
+  test('prints a curl command that works even if the Unix socket path contains a quote', async (t) => {
     const program = new Program({ HOST: join(createTempDirectory(t), "it's.sock") })
     t.after(() => program.stop())
     await program.stdout.waitForLine((line) => line.includes('curl'))
     assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
   })
 
-  test('serves no web UI and prints no link to it with PLANT_STORE_PAGE=0', async (t) => {
+  test('disables the web UI and its link with PLANT_STORE_PAGE=0', async (t) => {
     const program = new Program({ PORT: '0', PLANT_STORE_PAGE: '0' })
     t.after(() => program.stop())
     await program.waitUntilServing()
@@ -90,7 +90,7 @@ suite('the program', () => {
     assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
-  test('with tokens prints and logs its address, but no token', async (t) => {
+  test('prints and logs its address, but no configured token', async (t) => {
     const program = await startProgram(t)
     const { time, ...start } = await program.waitForLogEvent('start')
     assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
@@ -102,7 +102,7 @@ suite('the program', () => {
   })
 
   for (const argument of ['--help', '-h']) {
-    test(`prints the settings and exits with ${argument}`, async () => {
+    test(`lists the settings with ${argument}`, async () => {
       const { status, stdout, stderr } = await runUntilExit({}, [argument])
       assert.equal(status, 0)
       assert.match(
@@ -120,7 +120,7 @@ suite('the program', () => {
   for (const args of [['--port=80'], ['--port', '80'], ['--help', 'me']]) {
     const problem =
       'unknown argument; use --help, --version, --ready or --migrate. Settings are environment variables, such as PORT=4000'
-    test(`exits with status 2 and a one-line message for the arguments ${args.join(' ')}`, () =>
+    test(`rejects the arguments ${args.join(' ')} with a one-line message and status 2`, () =>
       assertExits(2, problem, {}, args))
   }
 
@@ -131,7 +131,7 @@ suite('the program', () => {
   })
 
   for (const version of ['20.18.3', '18.20.8', '9.11.2']) {
-    test(`exits with status 2 and a one-line message on Node ${version}`, () =>
+    test(`rejects Node ${version} with a one-line message and status 2`, () =>
       assertExits(2, `Node 20.19 or later is required; this is Node ${version}`, {}, [], createVersionFlags(version)))
   }
 
@@ -142,7 +142,7 @@ suite('the program', () => {
     ['SIGINT', [], 0, ''],
   ] as const) {
     const ending = signal === 'SIGHUP' ? 'continues' : `exits with status ${status}`
-    test(`${ending} after a ${signal} during its imports, with the arguments [${args.join()}]`, async () => {
+    test(`${ending} if it receives ${signal} during its imports, with the arguments [${args.join()}]`, async () => {
       // If the signal ends the program, its first import never finishes.
       const source = `process.kill(process.pid, '${signal}'); await new Promise(() => setInterval(() => {}, 1000))`
       const hooks = `export async function resolve(name, context, next) {
@@ -161,7 +161,7 @@ suite('the program', () => {
 
   // Container engines accept only 0 and 1 as the status of a health check.
   for (const [status, ...args] of [[2], [1, '--ready'], [2, '--migrate']] as const) {
-    test(`exits with status ${status} and a one-line message for an invalid setting, with the arguments [${args.join()}]`, () => {
+    test(`rejects an invalid setting with a one-line message and status ${status}, with the arguments [${args.join()}]`, () => {
       return assertExits(status, invalidPortMessage, { PORT: 'http' }, args)
     })
   }
@@ -178,7 +178,7 @@ suite('the program', () => {
     assert.match(stderr, /^plant-store: Error: a fault\n {4}at /)
   })
 
-  test('passes its limits to the service', async (t) => {
+  test('applies the configured limits to the service', async (t) => {
     const program = await startProgram(t, {
       PLANT_STORE_MAX_BODY_BYTES: '100000',
       PLANT_STORE_MAX_LISTS_PER_OWNER: '1',
@@ -196,7 +196,7 @@ suite('the program', () => {
   })
 })
 
-test('the program keeps running after the reader of its log has disconnected', async (t) => {
+test('the standalone server continues to run after the process that reads its log has exited', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
   program.child.stderr.destroy()
   for (let i = 0; i < 3; i++) assert.equal((await program.fetch('/plants')).status, 200)
@@ -207,13 +207,13 @@ suite('--ready', () => {
     test(`exits with status 0 if the server at ${host} is ready`, async (t) => {
       const { port } = await startProgram(t, { HOST: host })
       const address = { HOST: host, PORT: String(port) }
-      // The token file of a running server can become invalid, which mustn't matter here.
+      // --ready ignores the token file, which may become invalid while the server runs.
       const environment = { ...address, PLANT_STORE_TOKENS_FILE: '/nowhere/tokens' }
       assert.deepEqual(await runUntilExit(environment, ['--ready']), { status: 0, stdout: '', stderr: '' })
     })
   }
 
-  test('exits with status 1 and the reason if the server is not ready', async (t) => {
+  test('prints the reason and exits with status 1 if the server is not ready', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '60000' })
     program.child.kill('SIGTERM')
     await program.waitForLogEvent('drain-delay')
@@ -221,19 +221,19 @@ suite('--ready', () => {
     await assertExits(1, problem, { PORT: String(program.port) }, ['--ready'])
   })
 
-  test('exits with status 1 for port 0', () => {
+  test('exits with status 1 if PORT is 0', () => {
     const problem = 'PORT must not be 0 for --ready; set it to the port that the server listens on'
     return assertExits(1, problem, { PORT: '0' }, ['--ready'])
   })
 
-  test('gives up if the server does not respond in time', async (t) => {
+  test('fails if the server does not respond before the timeout', async (t) => {
     const address = { host: '127.0.0.1', port: getPort(await serve(t, () => undefined)) }
     await assert.rejects(checkReady(address, 100), { message: 'the server did not respond within 100 ms' })
   })
 })
 
 suite('--migrate', () => {
-  test('creates a missing SQLite file, and keeps an existing file', { skip: needsSqlite }, async (t) => {
+  test('creates a missing SQLite file and leaves an existing file unchanged', { skip: needsSqlite }, async (t) => {
     const url = `sqlite:${createDatabasePath(t)}`
     // The command-line option overrides PLANT_STORE_MIGRATE.
     const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${url}\n`), PLANT_STORE_MIGRATE: '0' }
@@ -257,6 +257,7 @@ suite('--migrate', () => {
 
   for (const url of ['memory:', 'sqlite::memory:']) {
     const problem = 'PLANT_STORE_URL must be a persistent store for --migrate, not one in memory'
-    test(`exits with status 2 for ${url}`, () => assertExits(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
+    test(`exits with status 2 for the in-memory store ${url}`, () =>
+      assertExits(2, problem, { PLANT_STORE_URL: url }, ['--migrate']))
   }
 })

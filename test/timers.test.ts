@@ -19,14 +19,14 @@ function mockAllTimers(t: TestContext): void {
   t.mock.method(performance, 'now', () => 1000)
 }
 
-suite('while the timers are mocked', () => {
+suite('the package while timers are mocked', () => {
   test('creates plants in SQLite', { skip: skipWithoutSqlite }, async (t) => {
     const { store } = openSqliteStore(t)
     mockAllTimers(t)
     assert.equal(await store.create('ada', { id: 1n, name: 'Monstera' }), true)
   })
 
-  test('sends lists of more than one page', async (t) => {
+  test('sends lists that are longer than one page', async (t) => {
     const store = memoryStore()
     for (let id = 0n; id < 3000n; id++) void store.create('ada', { id, name: 'Monstera' })
     const server = await servePlants(t, { store })
@@ -46,7 +46,7 @@ suite('while the timers are mocked', () => {
     assert.equal(received.match(/HTTP\/1\.1 200 OK/g)?.length, 3)
   })
 
-  test('rejects a body that is too large', async (t) => {
+  test('rejects a body over the size limit', async (t) => {
     const server = await servePlants(t, { maxBodyBytes: 10 })
     mockAllTimers(t)
     assert.equal((await sendRequest(server, post('ada', '{"id":1,"name":"Monstera"}'))).status, 413)
@@ -67,7 +67,7 @@ suite('while the timers are mocked', () => {
   })
 })
 
-suite('if the package is imported while the timers are mocked, it', () => {
+suite('the package if it is imported while timers are mocked', () => {
   test('runs immediates', async (t) => {
     t.mock.timers.enable()
     const { setImmediate, yieldToEventLoop } = await importFresh('immediates')
@@ -75,7 +75,7 @@ suite('if the package is imported while the timers are mocked, it', () => {
     await yieldToEventLoop()
   })
 
-  test('uses the real timers after they are restored', async (t) => {
+  test('uses the real timers once the mock is restored', async (t) => {
     t.mock.timers.enable()
     const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await importFresh('restored')
     t.mock.timers.reset()
@@ -90,7 +90,7 @@ suite('if the package is imported while the timers are mocked, it', () => {
     await sleep(1)
   })
 
-  test('uses the real clock after it is restored', async (t) => {
+  test('uses the real clock once the mock is restored', async (t) => {
     const { mock } = t.mock.method(performance, 'now', () => 1000)
     const clock = (await importFresh('clock')).performance
     assert.equal(clock.now(), 1000)

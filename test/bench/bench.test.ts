@@ -16,10 +16,10 @@ suite('ResponseReader', () => {
   for (const [name, text, expected] of [
     ['responses with Content-Length', WITH_LENGTH, { status: 200, body: Buffer.from('[1,2]') }],
     ['chunked responses', CHUNKED, { status: 200, body: Buffer.from('[1,2]') }],
-    ['responses whose body is not compared', WITH_LENGTH, { status: 200 }],
-    ['responses without a body', NO_CONTENT, { status: 204, body: Buffer.from('') }],
+    ['responses without an expected body', WITH_LENGTH, { status: 200 }],
+    ['204 responses', NO_CONTENT, { status: 204, body: Buffer.from('') }],
   ] as const) {
-    test(`counts ${name} that arrive in pieces of any size`, () => {
+    test(`counts ${name} split into pieces of any size`, () => {
       const bytes = Buffer.from(text.repeat(3))
       for (let size = 1; size <= bytes.length; size++) {
         const reader = new ResponseReader(expected)
@@ -33,11 +33,11 @@ suite('ResponseReader', () => {
   }
 
   for (const [name, text, message] of [
-    ['another status', 'HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops', /^status 500 instead of 200: oops$/],
-    ['another body', WITH_LENGTH.replace('[1,2]', '[1,3]'), /^unexpected body, starting at byte 0: \[1,3\]$/],
+    ['an unexpected status', 'HTTP/1.1 500 Oh\r\nContent-Length: 4\r\n\r\noops', /^status 500 instead of 200: oops$/],
+    ['an unexpected body', WITH_LENGTH.replace('[1,2]', '[1,3]'), /^unexpected body, starting at byte 0: \[1,3\]$/],
     ['a shorter body', WITH_LENGTH.replace('5\r\n\r\n[1,2]', '4\r\n\r\n[1,2'), /^body of 4 bytes instead of 5$/],
     ['a missing chunk', CHUNKED.replace('3;ext=1\r\n,2]\r\n', ''), /^body of 2 bytes instead of 5$/],
-    ['another Content-Type', WITH_LENGTH.replace('application/json', 'text/html'), /^Content-Type "text\/html"/],
+    ['an unexpected Content-Type', WITH_LENGTH.replace('application/json', 'text/html'), /^Content-Type "text\/html"/],
     ['a missing Content-Length', `${JSON_HEAD}\r\n`, /^head without a status or a length/],
     ['an invalid chunk size', CHUNKED.replace('2\r\n', 'x\r\n'), /^invalid chunk size "x"$/],
   ] as const) {
@@ -57,7 +57,7 @@ suite('Client', () => {
   }
 
   for (const pipelining of [1, 4]) {
-    test(`sends each request once and waits for all responses, pipelining ${pipelining}`, async (t) => {
+    test(`sends each request once and waits for all responses (pipelining: ${pipelining})`, async (t) => {
       const seen = new Set<string>()
       const listener: RequestListener = (req, res) => {
         seen.add(req.url!)
@@ -69,13 +69,13 @@ suite('Client', () => {
     })
   }
 
-  test('stops after the given time', async (t) => {
+  test('sends requests for at least the given time', async (t) => {
     const { responseCount, seconds } = await send(t, (_, res) => res.writeHead(204).end(), { seconds: 0.05 })
     assert.ok(responseCount > 0)
     assert.ok(seconds >= 0.05)
   })
 
-  test('rejects on the first wrong response', async (t) => {
+  test('rejects if a response has an unexpected status', async (t) => {
     const listener: RequestListener = (req, res) => res.writeHead(req.url === '/50' ? 404 : 204).end()
     await assert.rejects(send(t, listener, { requests: 100 }), { name: 'UnexpectedResponseError' })
   })
@@ -87,7 +87,7 @@ suite('Client', () => {
 })
 
 suite('statistics', () => {
-  test('percentile uses the nearest rank, also after Samples has grown', () => {
+  test('percentile returns the nearest-rank value of 3,000 samples', () => {
     const samples = new Samples()
     for (let value = 3000; value > 0; value--) samples.add(value)
     assert.equal(samples.count, 3000)
@@ -96,17 +96,17 @@ suite('statistics', () => {
     assert.equal(percentile(new Samples().sorted(), 50), NaN)
   })
 
-  test('median returns the middle value or the mean of the two middle values', () => {
+  test('median returns the middle value, or the mean of the two middle values', () => {
     assert.deepEqual([[10, 1, 9], [10, 1, 9, 2], []].map(median), [9, 5.5, NaN])
   })
 
-  test('medianInterval gets narrower with more values', () => {
+  test('medianInterval returns a narrower interval for more values', () => {
     assert.deepEqual(medianInterval([]), [NaN, NaN])
     const [few, many] = [5, 40].map((length) => medianInterval(Array.from({ length }, (_, n) => n % 5)))
     assert.ok(few![0] < many![0] && many![0] <= 2 && 2 <= many![1] && many![1] < few![1])
   })
 
-  test('computeRatios compares each row with the first and plant-store with the others, round by round', () => {
+  test('computeRatios compares every contestant with the first, and plant-store with all others', () => {
     const rounds = { floor: [1, 2], native: [2, 4], 'plant-store': [1, 2] }
     const rows = Object.entries(rounds).map(([contestant, cpus]) => {
       return { contestant, rounds: cpus.map((cpu) => ({ cpu })) }

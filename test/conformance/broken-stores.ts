@@ -4,7 +4,7 @@ import type { NewPlant } from '../../src/plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../src/plants/store.ts'
 import { overrideStore } from '../support/database/override-store.ts'
 
-/** The simplest store that fulfills the contract. Broken stores are variants of it. */
+/** The simplest store that fulfills the contract. The broken stores are variants of this store. */
 export class ReferenceStore implements Store {
   readonly plants = new Map<string, NewPlant & { owner: string }>()
 
@@ -32,7 +32,7 @@ export class ReferenceStore implements Store {
   }
 }
 
-/** Returns the methods of a store that differ from those of the given reference store. */
+/** Returns the methods to override in the given reference store. */
 export type StoreChange = (store: ReferenceStore) => Partial<Store>
 
 export function createBrokenStore(change: StoreChange): Store {
@@ -104,7 +104,7 @@ function createRow(...row: Row): Row {
   return row
 }
 
-/** For each test of the suite, a store that fails it, and a part of the expected error message. */
+/** For each conformance test, a store that fails the test, and a part of the expected error message. */
 export const BROKEN_STORES: Readonly<Record<string, Row>> = {
   'returns a created plant with its id, name and tag': createRow(
     "returned a plant whose id isn't a bigint: ",

@@ -10,7 +10,7 @@ import { MAX_PAGE, type Page, type StoreMethod } from '../../src/plants/store.ts
 import { isValidText } from '../../src/plants/text.ts'
 import { BROKEN_STORES, createBrokenStore, limitPageBytes, ReferenceStore, type StoreChange } from './broken-stores.ts'
 
-/** Returns the tests of the suite by name. They test a variant of the reference store. */
+/** Returns the conformance tests by name, for a variant of the reference store. */
 function createSuite(
   change: StoreChange = () => ({}),
   options?: Partial<ConformanceOptions>,
@@ -25,12 +25,12 @@ const RANDOM_OPERATIONS = 'behaves like a Map in 2,000 random operations'
 // The reference store is created asynchronously, and has neither ping nor close.
 storeConformance({ test, create: () => Promise.resolve(new ReferenceStore()) })
 
-test('accepts a store that ends a page with the plant that reaches maxBytes', async () => {
+test('accepts a store whose pages end with the plant that reaches maxBytes', async () => {
   const checks = createSuite(limitPageBytes(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
   for (const check of checks.values()) await check()
 })
 
-test('accepts a store that lists synchronously and creates plants two event-loop ticks later', async () => {
+test('accepts a store that lists synchronously, but needs two event-loop ticks to create a plant', async () => {
   const checks = createSuite((store) => ({
     async create(owner, plant) {
       await nextTick()
@@ -41,7 +41,7 @@ test('accepts a store that lists synchronously and creates plants two event-loop
   await checks.get('lists the result of every completed write while other lists are running')?.()
 })
 
-test('calls a store only with arguments that the service can pass', async () => {
+test('passes only valid arguments to the store', async () => {
   const checks = createSuite((store) => ({
     create(owner, { id, name, tag }) {
       assert.ok(isValidText(owner) && owner !== '')
@@ -64,7 +64,7 @@ test('calls a store only with arguments that the service can pass', async () => 
   for (const check of checks.values()) await check()
 })
 
-/** Returns the error message of a test of the suite, which must fail. */
+/** Runs a conformance test that must fail, and returns its error message. */
 async function getFailureMessage(
   name: string,
   change?: StoreChange,
@@ -77,7 +77,7 @@ async function getFailureMessage(
   return (outcome.reason as Error).message
 }
 
-suite('describes the failure of a broken store in the test', () => {
+suite('the conformance suite explains why a broken store fails the test', () => {
   for (const [name, [expectedMessage, change]] of Object.entries(BROKEN_STORES)) {
     test(`"${name}"`, async () => {
       const message = await getFailureMessage(name, change)
@@ -97,7 +97,7 @@ test('fails if the create option returns a store that contains plants', async ()
   )
 })
 
-suite('fails after storeTimeoutMs', { timeout: 60_000 }, () => {
+suite('a conformance test fails after storeTimeoutMs', { timeout: 60_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {
@@ -109,7 +109,7 @@ suite('fails after storeTimeoutMs', { timeout: 60_000 }, () => {
     })
   }
 
-  test('if the create option never settles', async () => {
+  test('if the create option never settles, a conformance test fails after storeTimeoutMs', async () => {
     const message = await getFailureMessage('close can be called twice', undefined, {
       create: never,
       storeTimeoutMs: 20,
@@ -118,7 +118,7 @@ suite('fails after storeTimeoutMs', { timeout: 60_000 }, () => {
   })
 })
 
-test('reports what a store throws with the failed call, abbreviates long texts, and sets the cause', async () => {
+test('reports the failed store call and its error', async () => {
   const thrown = new Error('disk full')
   const fail = (): never => {
     throw thrown
@@ -137,19 +137,19 @@ test('reports a list result that is not a page', async () => {
   assert.match(message, /^list\(.+\) returned undefined instead of an object with a plants array\.$/)
 })
 
-suite('reports hasMore', () => {
+suite('hasMore', () => {
   const name = 'lists at most limit plants'
   const failureMessage = (hasMore: unknown): Promise<string> =>
     getFailureMessage(name, (store) => ({
       list: (owner, request) => ({ ...store.list(owner, request), hasMore: hasMore as boolean }),
     }))
 
-  test('if it is false although the owner has more plants', async () => {
+  test('a conformance test fails if hasMore is false although the owner has more plants', async () => {
     const expected = 'returned hasMore: false, although the owner has more plants after these.'
     assert.ok((await failureMessage(false)).endsWith(expected))
   })
 
-  test('if it is undefined', async () => {
+  test('a conformance test fails if hasMore is undefined', async () => {
     assert.ok((await failureMessage(undefined)).endsWith('returned undefined as hasMore, which must be true or false.'))
   })
 })
@@ -161,11 +161,11 @@ test('accepts a store that always returns hasMore: true', async () => {
   for (const check of checks.values()) await check()
 })
 
-test('has a broken store for each test, which that test rejects', () => {
+test('BROKEN_STORES contains a broken store for every conformance test', () => {
   assert.deepEqual(Object.keys(BROKEN_STORES), [...createSuite().keys()])
 })
 
-test('creates a store for each test and closes it even if the test fails', async () => {
+test('closes the store of a test even if the test fails', async () => {
   const open = new Set<number>()
   let made = 0
   const suite = createSuite(() => {
@@ -179,7 +179,7 @@ test('creates a store for each test and closes it even if the test fails', async
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
 
-test('repeats the random operations for the same seed and reports the seed of a failure', async () => {
+test('reproduces a failure from its seed', async () => {
   const dropTags: StoreChange = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
   const errorOf = async (seed: number): Promise<Error> => {
     const check = createSuite(dropTags, { seed }).get(RANDOM_OPERATIONS)
@@ -192,7 +192,7 @@ test('repeats the random operations for the same seed and reports the seed of a 
   assert.match((await errorOf(8)).message, /^Step \d+ \(seed 8\): list\(/)
 })
 
-test('runs 2,000 random operations that include creates, lists and deletes of three owners', async () => {
+test('runs 2,000 random creates, lists and deletes for three owners', async () => {
   const calls: string[] = []
   const checks = createSuite((store) => ({
     create: (owner, plant) => (calls.push(`create ${owner}`), store.create(owner, plant)),
@@ -206,7 +206,7 @@ test('runs 2,000 random operations that include creates, lists and deletes of th
   assert.equal(new Set(calls).size, 9)
 })
 
-test('listAllCharacters returns every character once, in texts of at most 64 KiB', () => {
+test('listAllCharacters returns every Unicode character once, split into texts of at most 64 KiB', () => {
   const texts = listAllCharacters()
   assert.ok(texts.every((text) => isValidText(text) && Buffer.byteLength(text) <= 65_536))
   const characters = Array.from(texts.join(''), (character) => character.codePointAt(0)!)
@@ -214,28 +214,35 @@ test('listAllCharacters returns every character once, in texts of at most 64 KiB
   assert.equal(characters.length, 0x110000 - 1 - 0x800)
 })
 
-test('reports a plant that is null', () => {
+test('reports a null plant', () => {
   const page = { plants: [null], hasMore: false }
   const difference = findDifference(page, { plants: [], hasMore: false }, { limit: 1, maxBytes: 1000 })
   assert.equal(difference, "returned a plant whose id isn't a bigint: null.")
 })
 
-suite('reports a wrong name with an excerpt of 30 characters', () => {
+suite('the error for a wrong name quotes an excerpt', () => {
   const digits = '0123456789'
   const page = (name: string): Page => ({ plants: [{ id: 1n, name }], hasMore: false })
   for (const [name, actual, expected, start, actualExcerpt, expectedExcerpt] of [
-    ['from the first character if they differ early', 'Farn', 'Fern', 0, 'Farn', 'Fern'],
-    ['from ten characters before the difference', `${digits}abc`, `${digits}abd`, 2, '23456789abc', '23456789abd'],
+    ['that starts at the first character if the names differ early', 'Farn', 'Fern', 0, 'Farn', 'Fern'],
     [
-      'that ends after 30 characters',
+      'that starts ten characters before the difference',
+      `${digits}abc`,
+      `${digits}abd`,
+      2,
+      '23456789abc',
+      '23456789abd',
+    ],
+    [
+      'that is 30 characters long',
       `a${digits.repeat(9)}`,
       digits.repeat(9),
       0,
       `a${digits.repeat(2)}012345678`,
       digits.repeat(3),
     ],
-    ['if it is truncated', 'Fern', 'Ferns', 0, 'Fern', 'Ferns'],
-    ['if it is too long', 'Ferns', 'Fern', 0, 'Ferns', 'Fern'],
+    ['if the name is truncated', 'Fern', 'Ferns', 0, 'Fern', 'Ferns'],
+    ['if the name is too long', 'Ferns', 'Fern', 0, 'Ferns', 'Fern'],
     [
       'that escapes control and non-ASCII characters',
       ' ~é\u007f',

@@ -16,7 +16,7 @@ import { authenticate } from './contract-cases.ts'
 
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
-/** Converts the header fields of a request to an object. Each name must occur once. */
+/** Converts the header fields of a request to an object. Each name must be unique. */
 function toHeaders({ fields }: TestRequest): Record<string, string> {
   const headers: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
@@ -79,8 +79,8 @@ const ADAPTERS: Readonly<Record<string, (plantStore: PlantStore, request: TestRe
 }
 
 for (const [name, call] of Object.entries(ADAPTERS)) {
-  suite(`requests from ${name}`, { timeout: 60_000 }, () => {
-    test('fulfills the contract', async (t) => {
+  suite(`the service behind ${name}`, { timeout: 60_000 }, () => {
+    test('responds as expected to every contract case', async (t) => {
       const plantStore = createPlantStore({ authenticate })
       const client = { send: (request: TestRequest) => call(plantStore, request) }
       // The adapters merge repeated header fields, so the cases with such fields are skipped, as on HTTP/2.
@@ -110,7 +110,7 @@ for (const [name, call] of Object.entries(ADAPTERS)) {
   })
 }
 
-/** Completes a request that a test has created, and returns its response and the text that the response has written. */
+/** Adds a method, a URL and headers to a mock request, and returns a response that records what it writes. */
 function createRequestAndResponse(
   request: IncomingMessage,
   testRequest: TestRequest,
@@ -132,7 +132,7 @@ async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('a request created by a test', { timeout: 60_000 }, () => {
+suite('for a mock request', { timeout: 60_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }
@@ -185,7 +185,7 @@ suite('a request created by a test', { timeout: 60_000 }, () => {
     })
   }
 
-  test('rejects a request immediately that has no connection and whose body never ends', async () => {
+  test('responds immediately with 401 to a request without a connection whose body never ends', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)

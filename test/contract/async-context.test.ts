@@ -48,7 +48,7 @@ type Options = CommonOptions & { readonly authenticate?: (token: string) => stri
 /** Creates a host that identifies the request of each call by the async context only. */
 function createHost(store: Partial<Store>, options: Options) {
   const context = new AsyncLocalStorage<string>()
-  /** The calls. A call in the context of another request is marked. */
+  /** The calls so far. Marks each call that runs in the context of another request. */
   const calls: string[] = []
   const recordCall = (call: string, name: string): void => {
     const contextName = context.getStore() ?? 'none'
@@ -119,7 +119,7 @@ type Row = readonly [
 
 const ROWS: readonly Row[] = [
   [
-    'a request that waits for an earlier one on its connection',
+    'of a request that waits for an earlier request on its connection',
     (open) =>
       sendPipelined(
         open,
@@ -131,13 +131,13 @@ const ROWS: readonly Row[] = [
     { authenticate: 4, onResponse: 4, validate: 2, create: 2, list: 1, delete: 1 },
   ],
   [
-    'a waiting request that fails',
+    'of a queued request that fails',
     (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob'), createListRequest('eve')),
     { authenticate: 3, onResponse: 3, list: 3, onError: 3 },
     { list: () => Promise.reject(new Error('lost')) },
   ],
   [
-    'a waiting request whose store times out',
+    'of a queued request whose store call times out',
     (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob')),
     { onResponse: 2, list: 2, onError: 2 },
     { list: () => new Promise(() => undefined) },
@@ -145,7 +145,7 @@ const ROWS: readonly Row[] = [
     { storeTimeoutMs: 20, authenticate: (token) => token },
   ],
   [
-    'a waiting request whose body arrives late',
+    'of a queued request whose body arrives late',
     async (open, calls) => {
       const client = await open()
       const responses = client.readResponses(3)
@@ -157,7 +157,7 @@ const ROWS: readonly Row[] = [
     { authenticate: 3, onResponse: 3, list: 1, validate: 2, create: 2 },
   ],
   [
-    'requests whose bodies end in the same event-loop tick',
+    'of requests whose bodies end in the same event-loop tick',
     async (open, calls) => {
       const bodies = ['ada', 'bob', 'eve'].map((name) => createPostRequest(name))
       const clients = await Promise.all(bodies.map(open))
@@ -168,7 +168,7 @@ const ROWS: readonly Row[] = [
     { authenticate: 3, onResponse: 3, validate: 3, create: 3 },
   ],
   [
-    'a waiting request that is rejected before its body has arrived',
+    'of a queued request that is rejected before its body has arrived',
     async (open) => {
       const client = await open()
       client.send(createPostRequest('ada') + createRequest('POST', '/plants', 'bob', 'Content-Length: 5\r\n'))
@@ -178,17 +178,17 @@ const ROWS: readonly Row[] = [
     { authenticate: 2, onResponse: 2, validate: 1, create: 1 },
   ],
   [
-    'concurrent long lists of different owners',
+    'of concurrent long lists for different owners',
     (open) =>
       sendConcurrently(open, ...['ada', 'bob', 'eve', 'dan'].map((name) => createListRequest(name, '?limit=2500'))),
-    // Each list with a limit is read twice.
+    // The service reads each list with a limit twice.
     { authenticate: 4, onResponse: 4, list: 4 * 6 },
     LONG_LISTS,
   ],
   [
-    'a long list that waits for other lists of its owner',
+    'of a long list that waits for other lists of the same owner',
     (open) => sendConcurrently(open, ...[1, 2, 3].map((n) => createListRequest(`ada.${n}`, `?after=${n}0000`))),
-    // The two lists that waited read their first page again.
+    // The two lists that waited read their first page twice.
     { authenticate: 3, onResponse: 3, list: 3 * 4 + 2 },
     LONG_LISTS,
     { maxListsPerOwner: 1 },
@@ -196,7 +196,7 @@ const ROWS: readonly Row[] = [
 ]
 
 for (const [name, create] of Object.entries(SERVERS)) {
-  suite(`${name} runs each call in the async context of its request:`, { timeout: 60_000 }, () => {
+  suite(`${name} preserves the async context`, { timeout: 60_000 }, () => {
     for (const [row, send, expected, store = {}, options = {}] of ROWS) {
       test(`${row} (${name})`, async (t) => {
         const { service, calls, trace } = createHost(store, options)

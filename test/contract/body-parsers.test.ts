@@ -9,7 +9,7 @@ import { serveAndConnect } from '../support/wire/client.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createService, del, post } from '../support/wire/service.ts'
 
-/** A middleware that runs before the service. */
+/** Middleware that runs before the service. */
 type Parser = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 
 const PLANT = '{"id":7,"name":"Fern"}'
@@ -102,7 +102,7 @@ const parseAndKeepRawBody = express.json({
   verify: (request, _, rawBody) => Object.assign(request, { rawBody }),
 }) as Parser
 
-/** A middleware that keeps the text of a body in `rawBody`. */
+/** Middleware that keeps the text of a body in `rawBody`. */
 const keepRawText: Parser = (request, response, next) => {
   parseTo(() => ({}), String)(request.setEncoding('utf8'), response, next)
 }
@@ -207,13 +207,8 @@ const ROWS: readonly Row[] = [
   ['an object that the parser created for an empty body', parseJson, '', createRejection(40001, EMPTY_BODY)],
   ['a body that the parser ignored', parseForm, LARGE_ID_PLANT, CREATED],
   ['a body that the host paused', callThenNext((request) => request.pause()), LARGE_ID_PLANT, CREATED],
-  [
-    'a body for which the host has set an encoding',
-    callThenNext((request) => request.setEncoding('utf8')),
-    PLANT,
-    TOO_LATE,
-  ],
-  ['a body that the host reads too', addDataListener, LARGE_ID_PLANT, CREATED],
+  ['a body whose encoding the host has set', callThenNext((request) => request.setEncoding('utf8')), PLANT, TOO_LATE],
+  ['a body that the host also reads', addDataListener, LARGE_ID_PLANT, CREATED],
   [
     'a body that the host reads during an asynchronous authenticate',
     addDataListener,
@@ -239,14 +234,14 @@ for (const protocol of ['http', 'h2c'] as const) {
         const response = await client.send(post('ada', body))
 
         assert.deepEqual({ status: response.status, body: response.body, reportedErrors }, expected)
-        // The id of the plant is the id in the body.
+        // The plant was stored with the exact id from the body.
         if (expected === CREATED) assert.equal((await client.send(del('ada', /\d+/.exec(body)![0]))).status, 204)
       })
     }
   })
 }
 
-test('warns once, on the first request whose body a parser has converted to an object', async (t) => {
+test('warns only once about a body parser that converts bodies to objects', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)

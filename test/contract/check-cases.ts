@@ -6,7 +6,7 @@ import { CONTRACT_CASES, type ContractCase } from './contract-cases.ts'
 /** The parts of a response that a case compares. */
 export type ComparedResponse = Pick<TestResponse, 'status' | 'headers' | 'body'>
 
-/** A host of the service, and how its requests and responses differ from those of the service alone. */
+/** A host of the service, and how the host changes requests and responses. */
 export interface Host {
   /** Shown in the name of each test. */
   readonly name: string
@@ -17,15 +17,15 @@ export interface Host {
   readonly isHttp1: boolean
   /** Header fields that are added to each request. */
   readonly fields?: readonly string[]
-  /** Whether the host passes the request of a case to the service. By default, it passes all. */
+  /** Whether the host passes the request of a case to the service. By default, the host passes every request. */
   readonly passesOn?: (row: ContractCase) => boolean
   /** The expected response. By default, the response of the case plus its Content-Length. */
   readonly expected?: (row: ContractCase) => ComparedResponse
-  /** Removes from a response what the host has added. */
+  /** Removes what the host has added to a response. */
   readonly normalize?: (response: ComparedResponse) => ComparedResponse
 }
 
-/** Runs each case of the contract as a subtest, which compares the whole response. */
+/** Runs each contract case as a subtest that compares the whole response. */
 export async function testCases(t: TestContext, host: Host): Promise<void> {
   const { client, prefix = '', isHttp1, fields = [], passesOn, expected = addContentLength } = host
   const send = (request: TestRequest): Promise<ComparedResponse> =>

@@ -20,13 +20,13 @@ const warnings: Error[] = []
 process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
-suite('with a client that reads slowly', { timeout: 300_000 }, () => {
+suite('compression for a client that reads slowly', { timeout: 300_000 }, () => {
   for (const [name, coding] of [
     ['compression', 'gzip'],
     ['compression', 'br'],
     ['compression-1.7', 'gzip'],
   ] as const) {
-    test(`${name} sends a complete list of 200,000 plants as ${coding} in less than 2 MiB of memory`, async (t) => {
+    test(`${name} compresses a list of 200,000 plants with ${coding} in less than 2 MiB of memory`, async (t) => {
       const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
       const compress = loadMiddleware(name)
       let sent: ServerResponse | undefined
@@ -70,7 +70,7 @@ suite('on HTTP/2, behind compression', { timeout: 300_000 }, () => {
   }
 
   for (const coding of ['gzip', 'br']) {
-    test(`sends a complete list of 200,000 plants as ${coding}`, async (t) => {
+    test(`sends a complete list of 200,000 plants, compressed with ${coding}`, async (t) => {
       const { status, headers, body } = await (await serveCompressed(t)).send(getWithEncoding('many', coding))
 
       const own = { 'content-type': 'application/json', 'cache-control': 'no-store' }
@@ -79,7 +79,7 @@ suite('on HTTP/2, behind compression', { timeout: 300_000 }, () => {
       assert.ok(body === LIST_BODIES.get('many'), `${body.length} characters`)
     })
 
-    test(`rejects an upload immediately, and ends its stream after the complete ${coding} response`, async (t) => {
+    test(`rejects an upload immediately with a complete response, compressed with ${coding}`, async (t) => {
       const client = await serveCompressed(t)
       const elapsed = createProcessClock()
       const request = { method: 'POST', path: '/plants', fields: ['Accept-Encoding', coding], body: 'aa' }
@@ -99,7 +99,7 @@ suite('on HTTP/2, behind compression', { timeout: 300_000 }, () => {
     })
   }
 
-  test('aborts the stream of a list that fails', async (t) => {
+  test('aborts the stream when a list fails', async (t) => {
     const client = await serveCompressed(t)
     await assert.rejects(client.send(getWithEncoding('failing', 'gzip')), { code: 'ERR_HTTP2_STREAM_ERROR' })
   })

@@ -3,7 +3,7 @@ import { bearer, del, get, post, type TestRequest } from '../support/wire/servic
 
 /** A request and the response that the contract requires in every host. */
 export interface ContractCase {
-  /** The behavior, as the name of a test. */
+  /** The behavior, as a test name. */
   readonly name: string
   /** Request bodies that create the plants that the owner already has. */
   readonly existingPlants: readonly string[]
@@ -150,7 +150,7 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
     createCase('an Authorization header that is just "Bearer"', anonymousRequest('GET', '/plants', ['Authorization', 'Bearer']), rejection(40101, UNKNOWN_TOKEN, INVALID_TOKEN_CHALLENGE)),
     createCase('an unknown token', anonymousRequest('GET', '/plants', bearer('refused')), rejection(40101, UNKNOWN_TOKEN, INVALID_TOKEN_CHALLENGE)),
     createCase(
-      'two equal Authorization header fields',
+      'two identical Authorization header fields',
       (token) => ({ method: 'GET', path: '/plants', fields: [...bearer(token), ...bearer(token)] }),
       rejection(40101, 'The request has more than one Authorization field.', INVALID_TOKEN_CHALLENGE),
       { isHttp1Only: true },
@@ -216,7 +216,7 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
     ]),
     createCase('a name that contains a lone surrogate and U+0000', postPlant('{"id":1,"name":"\\u0000\\ud800"}'), invalidPlant('name contains a lone surrogate', 'name contains U+0000')),
     createCase('a null tag', postPlant('{"id":1,"name":"a","tag":null}'), invalidPlant('tag must be a string or absent, not null')),
-    createCase('a repeated id (escaped the second time)', postPlant('{"id":1,"name":"a","\\u0069d":1}'), invalidPlant('id is repeated')),
+    createCase('an id that is repeated under an escaped name', postPlant('{"id":1,"name":"a","\\u0069d":1}'), invalidPlant('id is repeated')),
     createCase('a repeated name', postPlant('{"id":1,"name":"a","name":"a"}'), invalidPlant('name is repeated')),
     createCase('a repeated tag', postPlant('{"id":1,"name":"a","tag":"a","tag":"a"}'), invalidPlant('tag is repeated')),
     createCase('members that are repeated 2,000 times', postPlant(`{${'"id":1,"tag":"a","name":"a",'.repeat(2000)}"id":1}`), invalidPlant(
@@ -238,8 +238,8 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
   ],
   'query parameters': [
     createCase('ends a list at its limit and links to the next page', (t) => get(t, '/plants?limit=2'), success('[{"name":"plant -1"},{"name":"plant 2"}]', createNextLink(2, 2)), { existingPlants }),
-    createCase('returns the last page without a Link', (t) => get(t, '/plants?limit=2&after=2'), success('[{"name":"plant 3"}]'), { existingPlants }),
-    createCase('returns no Link if exactly limit plants remain', (t) => get(t, '/plants?limit=3'), success('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
+    createCase('returns the last page without a Link header', (t) => get(t, '/plants?limit=2&after=2'), success('[{"name":"plant 3"}]'), { existingPlants }),
+    createCase('returns no Link header if exactly limit plants remain', (t) => get(t, '/plants?limit=3'), success('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
     createCase('returns an empty list for limit=0', (t) => get(t, '/plants?limit=0'), success('[]'), { existingPlants }),
     createCase('accepts the maximum limit', (t) => get(t, '/plants?limit=2147483647'), success('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
     createCase('lists only plants whose id is greater than after', (t) => get(t, '/plants?after=-1'), success('[{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
@@ -260,13 +260,13 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
         ['=%', 'is not a decimal integer'],
       ] as const
     ).map(([after, problem]) => createCase(`the query after${after}`, (t) => get(t, `/plants?after${after}`), invalidQuery(`after ${problem}`))),
-    createCase('returns the id as the first member with include=id', (t) => get(t, '/plants?include=id'), success('[{"id":-1,"name":"plant -1"},{"id":2,"name":"plant 2"},{"id":3,"name":"plant 3"}]'), { existingPlants }),
+    createCase('returns the id as the first member of each plant with include=id', (t) => get(t, '/plants?include=id'), success('[{"id":-1,"name":"plant -1"},{"id":2,"name":"plant 2"},{"id":3,"name":"plant 3"}]'), { existingPlants }),
     createCase('returns ids beyond 2^53 exactly', (t) => get(t, '/plants?include=id'), success('[{"id":-9223372036854775808,"name":""},{"id":9007199254740993,"name":"a","tag":"b"}]'), {
       existingPlants: ['{"id":9007199254740993,"name":"a","tag":"b"}', '{"id":-9223372036854775808,"name":""}'],
     }),
-    createCase('carries include over to the Link', (t) => get(t, '/plants?incl%75de=%69d&limit=1&after=-1'), success('[{"id":2,"name":"plant 2"}]', createNextLink(1, 2, '&include=id')), { existingPlants }),
+    createCase('adds include=id to the Link header', (t) => get(t, '/plants?incl%75de=%69d&limit=1&after=-1'), success('[{"id":2,"name":"plant 2"}]', createNextLink(1, 2, '&include=id')), { existingPlants }),
     createCase('returns an empty list with include=id if the owner has no plants', (t) => get(t, '/plants?include=id'), success('[]')),
-    createCase('responds to HEAD with include=id like to GET, but without a body', request('HEAD', '/plants?include=id'), { ...success(''), headers: { ...JSON_FIELDS, 'content-length': '81' } }, { existingPlants }),
+    createCase('responds to HEAD with the headers of GET, but without a body (include=id)', request('HEAD', '/plants?include=id'), { ...success(''), headers: { ...JSON_FIELDS, 'content-length': '81' } }, { existingPlants }),
     ...['', '=', '=ID', '=name', '=id,name', '=%20id'].map((include) =>
       createCase(`the query include${include}`, (t) => get(t, `/plants?include${include}`), invalidQuery('include must be id')),
     ),

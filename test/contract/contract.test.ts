@@ -39,6 +39,7 @@ for (const [name, protocol, create] of SERVERS) {
       return close(server)
     })
 
-    test('fulfills the contract', (t) => testCases(t, { name, client, isHttp1: protocol.startsWith('http') }))
+    test('responds as expected to every contract case', (t) =>
+      testCases(t, { name, client, isHttp1: protocol.startsWith('http') }))
   })
 }

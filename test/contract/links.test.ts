@@ -64,7 +64,7 @@ function parseNextLink(link: string | undefined): string {
   return /^<(.+)>; rel="next"$/.exec(link ?? '')![1]!
 }
 
-suite('the Link header points to the next page', () => {
+suite('the Link header contains the URL of the next page', () => {
   for (const [mount, [path, create]] of Object.entries(MOUNTS)) {
     test(`under ${mount}`, async (t) => {
       const client = await openClient(t, create, mount === 'node:http2' ? 'h2c' : 'http')
@@ -77,9 +77,9 @@ suite('the Link header points to the next page', () => {
   }
 
   for (const [what, method, target] of [
-    ['HEAD', 'HEAD', '/api/plants?limit=1'],
-    ['a request target in absolute form', 'GET', 'http://host/api/plants?limit=1'],
-    ['a percent-encoded path', 'GET', '/%61pi/%70lants?limit=1'],
+    ['a HEAD request', 'HEAD', '/api/plants?limit=1'],
+    ['a request with an absolute-form target', 'GET', 'http://host/api/plants?limit=1'],
+    ['a request with a percent-encoded path', 'GET', '/%61pi/%70lants?limit=1'],
   ] as const) {
     test(`in the response to ${what}`, async (t) => {
       const client = await openClient(t, () => createServer(createPlantsService('/api')), 'http')
@@ -101,41 +101,33 @@ const PYTHON = `
 import sys, urllib.parse
 for base in sys.argv[2:]: print(urllib.parse.urljoin(base, sys.argv[1]))`
 
-suite('the Link header', () => {
+suite('resolution of the Link URL', () => {
   const reference = 'plants?limit=1&after=1'
   const bases = ['http://host/plants', 'http://host/plants?limit=1', 'https://host:8/a/b/plants?limit=1&after=0']
   const expected = ['http://host/', 'http://host/', 'https://host:8/a/b/'].map((folder) => folder + reference)
 
-  test('is relative to the URL of the list', async (t) => {
+  test('the Link header contains a relative URL', async (t) => {
     const client = await openClient(t, () => createServer(createPlantsService()), 'http')
     const { headers } = await client.send(get('ada', '/plants?limit=1'))
     assert.equal(parseNextLink(headers['link']), reference)
   })
 
-  test('is resolved correctly by the WHATWG URL class', () => {
+  test('the WHATWG URL class resolves the Link URL correctly', () => {
     assert.deepEqual(
       bases.map((base) => new URL(reference, base).href),
       expected,
     )
   })
 
-  test(
-    'is resolved correctly by java.net.URI, which implements RFC 2396',
-    { skip: skipWithoutCommand('java') },
-    (t) => {
-      const file = join(createTempDirectory(t), 'Resolve.java')
-      writeFileSync(file, JAVA)
-      const resolved = execFileSync('java', [file, reference, ...bases], { encoding: 'utf8' })
-      assert.deepEqual(resolved.trim().split('\n'), expected)
-    },
-  )
+  test('java.net.URI (RFC 2396) resolves the Link URL correctly', { skip: skipWithoutCommand('java') }, (t) => {
+    const file = join(createTempDirectory(t), 'Resolve.java')
+    writeFileSync(file, JAVA)
+    const resolved = execFileSync('java', [file, reference, ...bases], { encoding: 'utf8' })
+    assert.deepEqual(resolved.trim().split('\n'), expected)
+  })
 
-  test(
-    'is resolved correctly by Python’s urljoin, which implements RFC 3986',
-    { skip: skipWithoutCommand('python3') },
-    () => {
-      const resolved = execFileSync('python3', ['-c', PYTHON, reference, ...bases], { encoding: 'utf8' })
-      assert.deepEqual(resolved.trim().split('\n'), expected)
-    },
-  )
+  test('Python’s urljoin (RFC 3986) resolves the Link URL correctly', { skip: skipWithoutCommand('python3') }, () => {
+    const resolved = execFileSync('python3', ['-c', PYTHON, reference, ...bases], { encoding: 'utf8' })
+    assert.deepEqual(resolved.trim().split('\n'), expected)
+  })
 })

@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type Page, type PageRequest, type Store } from '../../src/index.ts'
 import { get, type TestRequest } from '../support/wire/service.ts'
 
-/** The owners of long lists, and how many plants each of them has. */
+/** The owners of long lists, and how many plants each owner has. */
 export const LIST_SIZES = { some: 5000, more: 40_000, many: 200_000 }
 
 /** Contains the long lists. The names hardly compress. */

@@ -52,7 +52,7 @@ process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warni
 after(() => assert.deepEqual(warnings, []))
 
 for (const chain of CHAINS) {
-  suite(`behind ${chain.name}`, { timeout: 300_000 }, () => {
+  suite(`the service behind ${chain.name}`, { timeout: 300_000 }, () => {
     const store = createLongListStore()
     let server: Server
     let client: Client
@@ -70,7 +70,7 @@ for (const chain of CHAINS) {
       return close(server)
     })
 
-    test('fulfills the contract', async (t) => {
+    test('responds as expected to every contract case', async (t) => {
       await testCases(t, {
         name: `behind ${chain.name}`,
         client,
@@ -83,7 +83,7 @@ for (const chain of CHAINS) {
 
     for (const owner of ['some', 'more'] as const) {
       for (const coding of ['identity', 'gzip', 'br']) {
-        test(`sends a complete list of ${LIST_SIZES[owner]} plants as ${coding} (${chain.name})`, async () => {
+        test(`sends all ${LIST_SIZES[owner]} plants of a list (${coding}, ${chain.name})`, async () => {
           const response = await client.send(getWithEncoding(owner, coding))
 
           const { status, headers, body } = omitAddedFields(chain, response)
@@ -99,7 +99,7 @@ for (const chain of CHAINS) {
       }
     }
 
-    test(`reports a list that fails as incomplete (${chain.name})`, async () => {
+    test(`reports a failed list as incomplete (${chain.name})`, async () => {
       const reported = new Promise<ResponseEvent>((resolve) => (onResponse = resolve))
       await assert.rejects(client.send(getWithEncoding('failing', 'gzip')), { code: 'ECONNRESET' })
       const { status, bytes, complete } = await reported
@@ -107,7 +107,7 @@ for (const chain of CHAINS) {
     })
 
     test(
-      `stops a list when a client disconnects without reading it (${chain.name})`,
+      `stops sending a list when the client disconnects without reading (${chain.name})`,
       { timeout: 300_000 },
       async () => {
         const reported = new Promise<ResponseEvent>((resolve) => (onResponse = resolve))
@@ -135,7 +135,7 @@ for (const chain of CHAINS) {
     })
 
     for (const coding of ['identity', 'gzip', 'br']) {
-      test(`rejects an oversized upload immediately, with a response as ${coding} (${chain.name})`, async () => {
+      test(`rejects an oversized upload with 413 before the upload has ended (${coding}, ${chain.name})`, async () => {
         const fields = ['Transfer-Encoding', 'chunked', 'Accept-Encoding', coding]
         const upload = client.open({ ...post('ada', '', fields), body: undefined })
         const elapsed = createProcessClock()

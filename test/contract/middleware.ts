@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 
-/** A middleware that a host runs before the service. */
+/** Middleware that a host runs before the service. */
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void
 
-/** One middleware, or several in the order in which the host runs them. */
+/** One or more middleware functions, in the order in which the host runs them. */
 export interface MiddlewareChain {
   readonly name: string
   readonly handlers: readonly Handler[]
@@ -14,7 +14,7 @@ export interface MiddlewareChain {
 
 const require = createRequire(import.meta.url)
 
-/** Creates the middleware of a package. It's loaded by name because the aliases of old versions have no types. */
+/** Loads the middleware of a package. Loads it by name, because the aliases of old versions have no types. */
 export function loadMiddleware(name: string, options?: object): Handler {
   return (require(name) as (options?: object) => Handler)(options)
 }
@@ -38,7 +38,7 @@ const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) =>
   ),
 )
 
-/** Another implementation, which sends the header only together with the first byte of the body. */
+/** A different implementation, which sends the header only together with the first byte of the body. */
 const POLKA_COMPRESSION = createChain('@polka/compression', loadMiddleware('@polka/compression'))
 
 /** Save the session before the response ends. */

@@ -31,15 +31,15 @@ function collectDescriptions(value: unknown): string[] {
   )
 }
 
-/** Each interface description, and a function that starts a server for it. */
+/** The OpenAPI descriptions, each with a function that starts a server for it. */
 const DESCRIPTIONS = [
   ['service', openapi, (t: TestContext) => servePlants(t)],
   ['program', programDescription, (t: TestContext) => serveContractProgram(t)],
 ] as const
 
 for (const [name, description, serve] of DESCRIPTIONS) {
-  suite(`the interface description of the ${name}`, () => {
-    test('passes the rules recommended by Redocly', async () => {
+  suite(`the OpenAPI description of the ${name}`, () => {
+    test("passes Redocly's recommended-strict rules", async () => {
       // Only the standalone server knows its URL.
       const rules = { 'no-empty-servers': name === 'program' ? 'error' : 'off' } as const
       const config = await createConfig({ extends: ['recommended-strict'], rules })
@@ -48,13 +48,13 @@ for (const [name, description, serve] of DESCRIPTIONS) {
       assert.deepEqual(broken, [])
     })
 
-    test('uses complete sentences in all descriptions', () => {
+    test('uses complete sentences', () => {
       const sentences = collectDescriptions(description).flatMap((text) => text.split(/(?<=\.) /))
       const fragments = sentences.filter((sentence) => !/^[A-Z`][^]*\S\.$/.test(sentence))
       assert.deepEqual(fragments, [])
     })
 
-    test('has an example for exactly the errors that exist', () => {
+    test('contains an example of every error', () => {
       const examples = JSON.stringify(description).matchAll(/"value":({"error":\d+,"message":"(?:[^"\\]|\\.)*"})/g)
       const errors = Object.values(ERRORS).map(({ error, message }) => JSON.stringify({ error, message }))
       assert.deepEqual(new Set(Array.from(examples, ([, example]) => example)), new Set(errors))
@@ -72,7 +72,7 @@ for (const [name, description, serve] of DESCRIPTIONS) {
   })
 }
 
-test('the interface description specifies a status for every response', () => {
+test('every response in the OpenAPI description has a numeric status', () => {
   for (const operations of OPERATIONS.values()) {
     for (const { operationId, responses } of operations.values()) {
       for (const status of Object.keys(responses)) assert.match(status, /^[1-5][0-9]{2}$/, operationId)
@@ -80,7 +80,7 @@ test('the interface description specifies a status for every response', () => {
   }
 })
 
-suite('the interface description matches the response:', () => {
+suite('every response matches the OpenAPI description:', () => {
   for (const row of Object.values(CONTRACT_CASES).flat()) {
     test(row.name, async (t) => {
       const server = await serveContractProgram(t)
@@ -110,7 +110,7 @@ suite('the interface description matches the response:', () => {
   }
 })
 
-suite('the interface description covers error', () => {
+suite('the OpenAPI description covers all errors', () => {
   const HOST = 'Host: plants\r\nConnection: close\r\n'
   const GZIP = 'Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n'
   const list = `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer ada\r\n`
@@ -133,7 +133,7 @@ suite('the interface description covers error', () => {
     [50301, `${list}\r\n`, broken(() => new Promise(() => undefined))],
   ]
   for (const [error, request, options] of rows) {
-    test(`${error} to ${request.split(' HTTP')[0]}`, async (t) => {
+    test(`error ${error} in response to ${request.split(' HTTP')[0]}`, async (t) => {
       // A busy machine can exceed such a short timeout, so the other rows use the default.
       const limits = error === 40800 ? { headersTimeoutMs: 100, checkIntervalMs: 20 } : undefined
       const server = await serveContractProgram(t, options, limits)
@@ -145,7 +145,7 @@ suite('the interface description covers error', () => {
     })
   }
 
-  test('every error code occurs in one of these tests or in a contract case', () => {
+  test('the tests of the OpenAPI description cover every error code', () => {
     const codes = rows.map(([error]) => error)
     for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test covers error ${error}`)

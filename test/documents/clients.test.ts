@@ -37,17 +37,17 @@ async function importModule<Module>(t: TestContext, text: string): Promise<Modul
 
 type JsonModule = Readonly<{ toJson: (value: unknown) => string; fromJson: (text: string) => unknown }>
 
-suite('ids beyond 2^53', () => {
+suite('the JSON module in docs/clients.md', () => {
   const plant = { id: 2n ** 53n + 1n, name: 'Fern', tag: '"' }
   const text = '{"id":9007199254740993,"name":"Fern","tag":"\\""}'
 
-  test('are preserved by the version with JSON.rawJSON', { skip: skipWithoutRawJson }, async (t) => {
+  test('preserves ids beyond 2^53 with JSON.rawJSON', { skip: skipWithoutRawJson }, async (t) => {
     const { toJson, fromJson } = await importModule<JsonModule>(t, RAW_JSON)
     assert.equal(toJson(plant), text)
     assert.deepEqual(fromJson(toJson([plant])), [plant])
   })
 
-  test('are preserved by the version without JSON.rawJSON', async (t) => {
+  test('preserves ids beyond 2^53 without JSON.rawJSON', async (t) => {
     const { toJson, fromJson } = await importModule<JsonModule>(t, TEXT_JSON)
     assert.equal(toJson(plant), text)
     assert.throws(() => toJson({ ...plant, id: '1,"id":2' }), SyntaxError)
@@ -59,7 +59,7 @@ suite('ids beyond 2^53', () => {
   })
 })
 
-test('Python prints ids beyond 2^53 exactly', { skip: skipWithoutCommand('python3') }, async (t) => {
+test('Python parses and prints ids beyond 2^53 exactly', { skip: skipWithoutCommand('python3') }, async (t) => {
   const store = memoryStore()
   void store.create('ada', { id: 2n ** 53n + 1n, name: 'Fern' })
   const url = `http://127.0.0.1:${getPort(await servePlants(t, { store }))}/plants?include=id`
@@ -84,14 +84,14 @@ interface PlantClient {
 
 type ClientModule = Readonly<Record<'createClient', (url: string, token: string) => PlantClient>>
 
-suite('the client with fetch', () => {
+suite('the fetch client', () => {
   async function connect(t: TestContext, server: Server, token = 'ada'): Promise<PlantClient> {
     const text = getClientCode('With fetch', 'js').replace('seconds * 1000', 'seconds')
     const { createClient } = await importModule<ClientModule>(t, text)
     return createClient(`http://127.0.0.1:${getPort(server)}/`, token)
   }
 
-  test('keeps ids exact and reads all pages of a list', async (t) => {
+  test('follows all pages of a list and keeps ids exact', async (t) => {
     const store = memoryStore()
     const client = await connect(t, await servePlants(t, { store }))
     const ids = Array.from({ length: 250 }, (_, i) => 2n ** 53n + BigInt(i))
@@ -144,7 +144,7 @@ suite('the client with fetch', () => {
   }
 
   for (const faults of [[], ['50300'], ['429'], ['408']] as const) {
-    test(`rejects with 40900 and 40401 if no earlier attempt had an effect: after ${faults.join() || 'no fault'}`, async (t) => {
+    test(`reports an id in use with 40900 and a missing plant with 40401 after ${faults.join() || 'no fault'}`, async (t) => {
       const store = memoryStore()
       void store.create('ada', { id: 1n, name: 'Moss' })
       const client = await connect(t, await startFaulty(t, store, [...faults]))
@@ -153,7 +153,7 @@ suite('the client with fetch', () => {
     })
   }
 
-  test('rejects a number that may have been rounded', async (t) => {
+  test('throws a RangeError for an id that is a number instead of a bigint', async (t) => {
     const store = memoryStore()
     const client = await connect(t, await servePlants(t, { store }))
     const id = Number('9007199254740993') as unknown as bigint
@@ -162,16 +162,20 @@ suite('the client with fetch', () => {
     assert.deepEqual(await listStoredIds(store), [])
   })
 
-  test('does not retry an invalid request, and reports the cause of a missing response', async (t) => {
+  test('throws a TypeError for an invalid token without retrying', async (t) => {
+    const client = await connect(t, await servePlants(t), 'a\nb')
+    await assert.rejects(client.create(fern), TypeError)
+  })
+
+  test('reports the cause of a missing response', async (t) => {
     const server = await servePlants(t)
-    await assert.rejects((await connect(t, server, 'a\nb')).create(fern), TypeError)
     const client = await connect(t, server)
     server.close()
     const isNoResponse = ({ message, cause }: Error) => message === 'no response' && cause instanceof TypeError
     await assert.rejects(client.create(fern), isNoResponse)
   })
 
-  test('stops after five attempts', async (t) => {
+  test('stops retrying after five attempts', async (t) => {
     const faults: Fault[] = Array<Fault>(6).fill('50300')
     const client = await connect(t, await startFaulty(t, memoryStore(), faults))
     await assert.rejects(client.create(fern), { error: 50300 })
@@ -198,8 +202,8 @@ suite(
   { skip: skipWithoutCommand('curl') },
   () => {
     for (const [what, before] of [
-      ['in a new file', 'umask 000'],
-      ['when they replace a file that others can read', 'umask 022; echo old > token'],
+      ['in a new token file', 'umask 000'],
+      ['when they replace a token file that others can read', 'umask 022; echo old > token'],
     ] as const) {
       test(what, async (t) => {
         const folder = createTempDirectory(t)
@@ -211,11 +215,11 @@ suite(
   },
 )
 
-suite('a client in Java', { skip: skipWithoutCommand('java') }, () => {
+suite('a Java client', { skip: skipWithoutCommand('java') }, () => {
   const example = getClientCode('With Java', 'java')
   for (const [name, create, connections] of [
-    ['reuses its connection with HTTP/1.1', example, 1],
-    ['opens a connection for each request with its default version', example.replace(/\.version\([\w.]*\)/, ''), 3],
+    ['reuses its connection if its version is set to HTTP/1.1', example, 1],
+    ['opens a connection for each request by default', example.replace(/\.version\([\w.]*\)/, ''), 3],
   ] as const) {
     test(name, async (t) => {
       const server = await servePlants(t)
@@ -255,20 +259,16 @@ const COMPILE =
 
 for (const [name, config, command, isPeer] of GENERATORS) {
   const skip = (isPeer && (skipWithoutPeers() || skipWithoutRawJson)) || skipWithoutCommand('curl')
-  test(
-    `a client generated by ${name} uses bigint ids, and sends them exactly`,
-    { skip, timeout: 120_000 },
-    async (t) => {
-      const { url } = await startProgram(t)
-      const folder = await createProject(t, {
-        'package.json': '{"type":"module"}',
-        [config]: getClientCode(name, 'js'),
-        'json.mjs': JSON_MODULE,
-        'main.ts': getClientCode(name, 'ts'),
-      })
-      const script = `${getClientCode('Generated TypeScript clients', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
-      const printed = await runScript(script, folder, { URL: url, TOKEN })
-      assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
-    },
-  )
+  test(`a client generated by ${name} sends and receives bigint ids exactly`, { skip, timeout: 120_000 }, async (t) => {
+    const { url } = await startProgram(t)
+    const folder = await createProject(t, {
+      'package.json': '{"type":"module"}',
+      [config]: getClientCode(name, 'js'),
+      'json.mjs': JSON_MODULE,
+      'main.ts': getClientCode(name, 'ts'),
+    })
+    const script = `${getClientCode('Generated TypeScript clients', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
+    const printed = await runScript(script, folder, { URL: url, TOKEN })
+    assert.equal(printed, "{ name: 'Fern' } [ { id: 9007199254740993n, name: 'Fern' } ] 204 []\n")
+  })
 }

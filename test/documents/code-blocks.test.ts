@@ -61,7 +61,7 @@ const USED_ROWS = new Set<string>()
 
 for (const document of [...DOCUMENTS, readDocument('CONTRIBUTING.md')]) {
   const { path, text } = document
-  test(`every code block in ${path} is run by a test or listed with a reason`, () => {
+  test(`every code block in ${path} is run by a test, or listed in NOT_RUN`, () => {
     const blocks = findCodeBlocks(document)
     assert.equal(blocks.length, [...text.matchAll(/^```/gm)].length / 2)
     for (const { heading, language, line } of blocks) {
@@ -73,7 +73,7 @@ for (const document of [...DOCUMENTS, readDocument('CONTRIBUTING.md')]) {
   })
 }
 
-test('every entry is used, and names a file that reads documents', () => {
+test('RUN_BY and NOT_RUN contain no outdated entries', () => {
   assert.deepEqual(new Set(Object.keys({ ...RUN_BY, ...NOT_RUN })), USED_ROWS)
   for (const file of Object.values(RUN_BY)) {
     assert.match(
@@ -84,7 +84,7 @@ test('every entry is used, and names a file that reads documents', () => {
   }
 })
 
-test('every repository file and npm script that a document mentions exists', () => {
+test('every repository file and npm script mentioned in a document exists', () => {
   const { scripts } = JSON.parse(readDocument('package.json').text) as { scripts: object }
   for (const { path, text } of [...DOCUMENTS, readDocument('SECURITY.md'), readDocument('CONTRIBUTING.md')]) {
     for (const [name] of text.matchAll(/(?<![\w./-])(?:src|test|bench|docs)\/[\w./-]*\w/g)) {

@@ -28,7 +28,7 @@ import { waitUntil } from '../support/wait-until.ts'
 const DEPLOYMENT_PATH = 'docs/deployment.md'
 const UNIT = getCode(DEPLOYMENT_PATH, 'ini', undefined, 1)
 
-test('the server started by the link in node_modules/.bin receives SIGTERM itself', async (t) => {
+test('a server started through node_modules/.bin exits with status 0 on SIGTERM', async (t) => {
   const { folder } = await packPackage()
   const env = { ...ENV_WITHOUT_COVERAGE, PORT: '0' }
   const child = startChild(t, join(folder, 'node_modules/.bin/plant-store'), [], { env })
@@ -39,7 +39,7 @@ test('the server started by the link in node_modules/.bin receives SIGTERM itsel
 })
 
 test(
-  'systemd accepts the units and rates their security below 3.0',
+  'systemd-analyze accepts the units, with an exposure level below 3.0',
   { skip: skipWithoutCommand('systemd-analyze') },
   (t) => {
     const folder = createTempDirectory(t)
@@ -58,7 +58,7 @@ test(
 const NODE = Number.parseInt(process.versions.node)
 
 test(
-  'the systemd unit grants the permissions that the server needs',
+  'the systemd unit grants every Node permission that the server needs',
   { skip: NODE < 24 && 'the permission flags need Node 24' },
   async (t) => {
     const folder = createTempDirectory(t)
@@ -114,7 +114,7 @@ test('the commands in docs/configuration.md create a token and its digest', asyn
   assert.equal((await sendToPort(program.port, get(token))).status, 200)
 })
 
-test('the export command in docs/configuration.md sets the digest of a token', async (t) => {
+test('the export command in docs/configuration.md sets the digest of a valid token', async (t) => {
   const set = getCode('docs/configuration.md', 'sh', 'Tokens', 1)
   const entry = (await runScript(`${set}\nprintenv PLANT_STORE_TOKENS`)).trim()
   const program = await startProgram(t, { PLANT_STORE_TOKENS: entry })
@@ -138,7 +138,7 @@ test('the commands in docs/sqlite.md back up a database that is in use', sqliteS
   await copy.close()
 })
 
-test('the commands in docs/sqlite.md restore a dump', sqliteShellOptions, async (t) => {
+test('the commands in docs/sqlite.md restore a database from a dump', sqliteShellOptions, async (t) => {
   const path = createDatabasePath(t)
   const store = sqliteStore(path)
   await store.create('ada', { id: 1n, name: 'Fern' })

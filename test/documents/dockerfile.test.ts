@@ -64,9 +64,9 @@ suite('the Dockerfile', () => {
     }
   })
 
-  test('gets only the files that .dockerignore allows', () => assert.equal(lines[0], '*'))
+  test('copies only files that .dockerignore lists', () => assert.equal(lines[0], '*'))
 
-  test('installs dependencies before it copies the sources, so that Docker can cache that layer', () => {
+  test('installs dependencies before copying the sources, so that Docker can cache the dependencies', () => {
     assert.match(buildStage, /^COPY package\.json package-lock\.json \.\/\nRUN npm ci .*\nCOPY \. \.$/m)
   })
 
@@ -74,7 +74,7 @@ suite('the Dockerfile', () => {
     ['in the repository', imageStage, () => app],
     ['for the package', packageDockerfile, async () => (await packPackage()).folder],
   ] as const) {
-    test(`${what} starts the server, reports its health, and stops it with status 0`, async (t) => {
+    test(`${what} starts a server that passes its health check and exits with status 0 on SIGTERM`, async (t) => {
       const cwd = await folderOf()
       const PORT = String(await findFreePort())
       const check = () => waitForExit(startInstruction(stage, 'HEALTHCHECK CMD', cwd, { PORT }))
@@ -94,7 +94,7 @@ suite('the Dockerfile', () => {
 
   const skip = (process.env['TEST_REQUIRE_ALL'] !== '1' && 'needs the npm registry') || skipUnlessNode24
 
-  test('installs the Postgres driver and its dependencies with the documented RUN line', { skip }, async () => {
+  test('installs the Postgres driver with the documented RUN line', { skip }, async () => {
     await runScript(/`RUN (npm install pg)`/.exec(readDocument('docs/deployment.md').text)![1]!, app)
     const names = readdirSync(join(app, 'node_modules')).filter((name) => !name.startsWith('.'))
     assert.ok(names.includes('pg') && names.length <= 20, names.join())

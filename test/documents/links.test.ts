@@ -55,7 +55,7 @@ for (const document of ALL_DOCUMENTS) {
 }
 
 for (const document of DOCUMENTS) {
-  test(`${document.path} only links to files in the package, and its headings are unique`, () => {
+  test(`${document.path} has unique headings and links only to files in the package`, () => {
     for (const [path] of findLinks(document)) {
       assert.match(path, /^(?:README\.md|LICENSE|docs\/(?:[\w-]+\.md|grafana\.json))$/)
     }
@@ -80,7 +80,7 @@ test('docs/api matches the doc comments', async (t) => {
   )
 })
 
-test('every public module is in exports and typesVersions, and has a page in docs/api', () => {
+test('every public module is listed in exports, typesVersions and docs/api', () => {
   const { exports, typesVersions } = JSON.parse(readDocument('package.json').text) as Record<string, { '*': object }>
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
   const entries = files.map((path) => /@module plant-store(.*)/.exec(readFileSync(`src/${path}`, 'utf8')))

@@ -32,7 +32,7 @@ for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.incl
     const examples = findCodeBlocks(document, 'ts').filter(({ heading }) => heading === 'Example')
     for (const { code, line } of API_DOCUMENTS.includes(document) ? examples : findCodeBlocks(document, 'js')) {
       if (code.includes('storeConformance(')) {
-        test(`the store at line ${line} conforms`, async (t) => {
+        test(`the store at line ${line} passes the conformance suite`, async (t) => {
           await runScript('node store.test.mjs', await createProject(t, { 'store.test.mjs': code }))
         })
       } else {
@@ -51,17 +51,21 @@ for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.incl
 }
 
 for (const path of ['README.md', 'CONTRIBUTING.md', 'docs/stores.md']) {
-  test(`${path} lists the Node versions of package.json`, () => {
+  test(`${path} states the Node versions that package.json requires`, () => {
     const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engines: { node: string } }
     assert.ok(readDocument(path).text.includes(`\`${engines.node}\``))
   })
 }
 
-test('the curl commands in the README print what it shows', { skip: skipWithoutCommand('curl') }, async (t) => {
-  const env = { URL: `http://127.0.0.1:${getPort(await servePlants(t))}`, TOKEN: 'secret' }
-  const output = await runScript(getCode('README.md', 'sh', 'Quick start', 1), undefined, env)
-  assert.equal(output, getCode('README.md', 'text'))
-})
+test(
+  'the curl commands in the README print the output shown there',
+  { skip: skipWithoutCommand('curl') },
+  async (t) => {
+    const env = { URL: `http://127.0.0.1:${getPort(await servePlants(t))}`, TOKEN: 'secret' }
+    const output = await runScript(getCode('README.md', 'sh', 'Quick start', 1), undefined, env)
+    assert.equal(output, getCode('README.md', 'text'))
+  },
+)
 
 test('the commands in the README create a token and start the server', { skip: skipWithoutSqlite }, async (t) => {
   const cwd = createTempDirectory(t)
@@ -114,7 +118,7 @@ function readTableColumn(path: string, row: RegExp) {
   return Array.from(readDocument(path).text.matchAll(row), ([, name]) => name!)
 }
 
-test('docs/errors.md lists every error code, and what to do about it', () => {
+test('docs/errors.md explains every error code', () => {
   const errors = Object.values(ERRORS).map(({ error }) => String(error))
   assert.deepEqual(readTableColumn('docs/errors.md', /^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm), errors.sort())
 })
@@ -129,7 +133,7 @@ test('docs/configuration.md lists the same settings and defaults as --help', () 
   assert.deepEqual(entries, expected)
 })
 
-suite('documents and doc comments have the actual defaults', () => {
+suite('documents and doc comments state the actual defaults:', () => {
   const places: readonly [document: string, source: string, defaults: object][] = [
     ['docs/embedding.md', 'src/http-server/limits.ts', DEFAULT_LIMITS],
     ['README.md', 'src/options.ts', DEFAULT_OPTIONS],
@@ -175,11 +179,11 @@ test('docs/stores.md describes every method of a store', () => {
   assert.deepEqual(readTableColumn('docs/stores.md', /^\| `(\w+)` \| [^|]*\| [^|]+\|$/gm), Object.keys(STORE_METHODS))
 })
 
-test('docs/postgres.md shows the schema', () => {
+test('docs/postgres.md shows the actual schema', () => {
   assert.equal(getCode('docs/postgres.md', 'sql'), `${schema}\n`)
 })
 
-test('docs/sqlite.md shows the schema', { skip: skipWithoutSqlite }, (t) => {
+test('docs/sqlite.md shows the actual schema', { skip: skipWithoutSqlite }, (t) => {
   const database = openSqlite(t, ':memory:')
   sqliteStore(database)
   const rows = database.prepare('SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL').all()

@@ -55,7 +55,7 @@ interface Traces {
 const [TRACED_SERVICE, TELEMETRY] = [getRecipeCode('OpenTelemetry', 'js'), getRecipeCode('OpenTelemetry', 'js', 1)]
 const tracingOptions = { skip: getSkipReason(TELEMETRY), timeout: 60_000 }
 
-test('OpenTelemetry spans have the route of their request, even during a shutdown', tracingOptions, async (t) => {
+test('OpenTelemetry spans contain the route of the request, even during a shutdown', tracingOptions, async (t) => {
   const exported: string[] = []
   const collector = await serve(t, (message, response) => {
     void text(message).then((body) => {
@@ -110,7 +110,7 @@ suite('validation with a schema', () => {
     ],
   } as const
   for (const [name, [program, message]] of Object.entries(messages)) {
-    test(`rejects a plant with the messages of ${name}`, { skip: getSkipReason(program) }, async (t) => {
+    test(`rejects an invalid plant with the error messages of ${name}`, { skip: getSkipReason(program) }, async (t) => {
       const { port } = await startExample(t, program)
       const { status, body } = await sendToPort(port, post(ADA_TOKEN, '{"id":1,"name":"","tag":"fern"}'))
       assert.deepEqual([status, body], [400, JSON.stringify({ error: 40002, message })])
@@ -121,7 +121,7 @@ suite('validation with a schema', () => {
     })
   }
 
-  test('can be asynchronous', { skip: getSkipReason(byZod) }, async (t) => {
+  test('accepts an asynchronous schema', { skip: getSkipReason(byZod) }, async (t) => {
     const rule = ".refine(async (name) => name !== 'Fern', 'no ferns')"
     const { port } = await startExample(t, byZod.replace('.max(200)', rule))
     const body = JSON.stringify({ error: 40002, message: 'name: no ferns' })
@@ -196,54 +196,50 @@ suite('a reverse proxy forwards requests to the standalone server', () => {
   }
 })
 
-test(
-  'a node:https server loads a new certificate on SIGHUP, and keeps the old one if the new one is invalid',
-  { timeout: 60_000 },
-  async (t) => {
-    const project = await createProject(t)
-    const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
-    copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
-    install('localhost.crt')
-    const log = "console.error('Keeping the old certificate:', error.message)"
-    const example = getRecipeCode('TLS in Node', 'js')
-      .replaceAll("'localhost.", "'./localhost.")
-      .replace(log, 'process.send(1)')
-    const { port, child } = await startExample(t, example, project)
-    const first = connectClient('https', port)
-    t.after(() => first.close())
-    assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
+test('a node:https server loads a new certificate on SIGHUP', { timeout: 60_000 }, async (t) => {
+  const project = await createProject(t)
+  const install = (name: string): void => copyFileSync(join(CERTIFICATES, name), join(project, 'localhost.crt'))
+  copyFileSync(join(CERTIFICATES, 'localhost.key'), join(project, 'localhost.key'))
+  install('localhost.crt')
+  const log = "console.error('Keeping the old certificate:', error.message)"
+  const example = getRecipeCode('TLS in Node', 'js')
+    .replaceAll("'localhost.", "'./localhost.")
+    .replace(log, 'process.send(1)')
+  const { port, child } = await startExample(t, example, project)
+  const first = connectClient('https', port)
+  t.after(() => first.close())
+  assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
 
-    /** Returns the common name of the certificate that a new connection gets. */
-    async function readCommonName(): Promise<unknown> {
-      const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
-      await once(socket, 'secureConnect')
-      const { subject } = socket.getPeerCertificate()
-      socket.destroy()
-      return subject.CN
-    }
+  /** Returns the common name of the certificate that a new connection gets. */
+  async function readCommonName(): Promise<unknown> {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { subject } = socket.getPeerCertificate()
+    socket.destroy()
+    return subject.CN
+  }
 
-    assert.equal(await readCommonName(), 'localhost')
-    install('renewed.crt')
-    child.kill('SIGHUP')
-    await waitUntil(async () => (await readCommonName()) !== 'localhost')
+  assert.equal(await readCommonName(), 'localhost')
+  install('renewed.crt')
+  child.kill('SIGHUP')
+  await waitUntil(async () => (await readCommonName()) !== 'localhost')
 
-    writeFileSync(join(project, 'localhost.crt'), TLS.cert.subarray(0, 100))
-    child.kill('SIGHUP')
-    await once(child, 'message')
-    assert.equal(await readCommonName(), '127.0.0.1')
-    assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
-  },
-)
+  writeFileSync(join(project, 'localhost.crt'), TLS.cert.subarray(0, 100))
+  child.kill('SIGHUP')
+  await once(child, 'message')
+  assert.equal(await readCommonName(), '127.0.0.1')
+  assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
+})
 
 test(
-  'nginx limits the requests of a token in any spelling, and of an address (rate limit bypass)',
+  'nginx limits the rate of requests for each token, however the token is sent (rate limit bypass)',
   { skip: skipWithoutCommand('nginx') },
   async (t) => {
     const port = await findFreePort()
     const configuration = getRecipeCode('Rate limiting with nginx', 'nginx')
       .replace('listen 8080', `listen 127.0.0.1:${port}`)
       .replace('127.0.0.1:3000', `127.0.0.1:${getPort(await servePlants(t))}`)
-      // With this rate, the limit allows no further request during the test.
+      // At this rate, no request beyond the burst is allowed during the test.
       .replace(/rate=\d+r\/s/g, 'rate=1r/m')
     await startNginx(t, port, configuration)
     async function statusesOf(authorizations: readonly string[]): Promise<Record<string, number>> {

@@ -76,7 +76,7 @@ for (const [framing, create, bytes] of FRAMINGS) {
   }
 }
 
-test('buffers at most one response for a client that never reads', async (t) => {
+test('buffers less than 16 MiB for a client that pipelines list requests but never reads', async (t) => {
   const name = 'a'.repeat(1000)
   let pages = 0
   const store = overrideStore(memoryStore(), {
@@ -101,7 +101,7 @@ test('buffers at most one response for a client that never reads', async (t) => 
   await waitUntil(() => accepted.closed)
 })
 
-test("1,000 connections that stall after a header don't block other clients", async (t) => {
+test("1,000 connections that stall within a request don't block other clients", async (t) => {
   const server = await servePlants(t)
   const stalled: RawConnection[] = []
   while (stalled.length < 1000) {
@@ -118,7 +118,7 @@ test("1,000 connections that stall after a header don't block other clients", as
   for (const { socket } of stalled) socket.destroy()
 })
 
-test('runs 10,000 pipelined requests in order, one at a time, and in less than 32 MiB', async (t) => {
+test('runs 10,000 pipelined requests one at a time, in less than 32 MiB of memory', async (t) => {
   const count = 10_000
   let running = 0
   let maxRunning = 0
@@ -192,7 +192,7 @@ test("a response that the host has already ended doesn't block later requests", 
   client.socket.destroy()
 })
 
-test('discards endless empty lines', async (t) => {
+test('discards an endless stream of empty lines', async (t) => {
   const server = await serveStandalone(t)
   const { client, accepted } = await connectPair(server)
   await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n').waitFor(/}$/)
@@ -206,7 +206,7 @@ test('discards endless empty lines', async (t) => {
   client.socket.destroy()
 })
 
-suite('reads nothing more from a connection after', () => {
+suite('the server stops reading from a rejected connection', () => {
   const rows: readonly [name: string, sent: string, event: string][] = [
     ['malformed bytes', 'BAD\r\n\r\n', 'clientError'],
     ['CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 'connect'],
@@ -214,9 +214,9 @@ suite('reads nothing more from a connection after', () => {
   for (const [name, sent, event] of rows) {
     for (const [what, before] of [
       ['on a new connection', ''],
-      ['after a request that is still running', DELETE],
+      ['while an earlier request is running', DELETE],
     ]) {
-      test(`${name} ${what}`, async (t) => {
+      test(`after ${name} (${what})`, async (t) => {
         const gate = new DeferredCall<boolean>()
         const store = overrideStore(memoryStore(), { delete: () => gate.call() })
         const server = await serveStandalone(t, { store })

@@ -67,9 +67,9 @@ const FAULTS: readonly Fault[] = [
     UNEXPECTED,
     new Error('a teapot'),
   ],
-  ['rejects because it is unavailable', () => Promise.reject(unavailable), UNAVAILABLE, unavailable],
-  ['throws because it is unavailable', createThrower(unavailable), UNAVAILABLE, unavailable],
-  ['rejects because the outcome is unknown', () => Promise.reject(connectionLost), TIMED_OUT, connectionLost],
+  ['rejects with a StoreUnavailableError', () => Promise.reject(unavailable), UNAVAILABLE, unavailable],
+  ['throws a StoreUnavailableError', createThrower(unavailable), UNAVAILABLE, unavailable],
+  ['rejects with an unknown outcome', () => Promise.reject(connectionLost), TIMED_OUT, connectionLost],
   ['never settles', () => neverSettles, TIMED_OUT, new Error('The store did not respond within 20 ms.')],
 ]
 
@@ -102,8 +102,8 @@ for (const method of ['create', 'list', 'delete'] as const) {
 
 const AUTHENTICATE_FAULTS: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
-  ['rejects because the outcome is unknown', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
-  ['throws because the outcome is unknown', createThrower(connectionLost), UNAVAILABLE, connectionLost],
+  ['rejects with an unknown outcome', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
+  ['throws an error with an unknown outcome', createThrower(connectionLost), UNAVAILABLE, connectionLost],
   ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not settle within 20 ms')],
   [
     'returns an invalid owner',
@@ -112,7 +112,7 @@ const AUTHENTICATE_FAULTS: readonly Fault[] = [
     new Error('authenticate must return an owner: a non-empty string of well-formed Unicode without U+0000'),
   ],
   [
-    'returns a holder without an access',
+    'returns a token holder without an access level',
     () => ({ owner: 'ada', acces: 'read' }),
     UNEXPECTED,
     new Error('authenticate must return an access of "read" or "write", not undefined'),
@@ -137,7 +137,7 @@ suite('an authenticate function', () => {
     })
   }
 
-  test('gets the token and the request', async (t) => {
+  test('authenticate receives the token and the request', async (t) => {
     const server = await servePlants(t, {
       authenticate: (token, request) => (token === 'a+/==' && request.url === '/plants' ? 'ada' : null),
     })
@@ -183,7 +183,7 @@ suite('a validate function', () => {
   for (const [name, error, expected] of [
     ['an error', fault, UNEXPECTED],
     ['a StoreUnavailableError', unavailable, UNAVAILABLE],
-    ['an error with an unknown outcome', connectionLost, UNAVAILABLE],
+    ['a StoreUnavailableError with an unknown outcome', connectionLost, UNAVAILABLE],
   ] as const) {
     for (const [how, validate] of [
       ['throws', createThrower(error)],
@@ -197,7 +197,7 @@ suite('a validate function', () => {
     }
   }
 
-  test('that times out results in 50300, and its late result creates no plant', async (t) => {
+  test('a plant is not created if validate settles after its timeout', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
@@ -208,7 +208,7 @@ suite('a validate function', () => {
     assert.deepEqual(await listStoredIds(store), [])
   })
 
-  test('that settles after the client has disconnected still creates the plant', async (t) => {
+  test('a plant is created even if the client disconnects before validate settles', async (t) => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const server = await servePlants(t, { store, validate: () => verdict.call() })
@@ -226,7 +226,7 @@ suite('a validate function', () => {
     await waitUntil(async () => (await listStoredIds(store)).length > 0)
   })
 
-  test('gets the plant, the owner and the request', async (t) => {
+  test('validate receives the plant, the owner and the request', async (t) => {
     const server = await servePlants(t, {
       validate: ({ id, name, tag }, { owner, request }) => `${id} ${name} ${tag} ${owner} ${request.url}`,
     })
@@ -247,14 +247,14 @@ suite('an onError function', () => {
     })
   }
 
-  test('gets the request', async (t) => {
+  test('onError receives the request', async (t) => {
     const urls: unknown[] = []
     const server = await servePlants(t, { authenticate: createThrower(fault), onError: (_, { url }) => urls.push(url) })
     await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual(urls, ['/plants?limit=1'])
   })
 
-  test("isn't called for invalid requests", async (t) => {
+  test("onError isn't called for invalid requests", async (t) => {
     const errors: unknown[] = []
     const server = await servePlants(t, { onError: (error) => errors.push(error) })
     for (const request of [del('ada', 'x'), post('ada', '{'), del('ada', '1'), { ...get('ada'), fields: [] }]) {
@@ -264,7 +264,7 @@ suite('an onError function', () => {
   })
 })
 
-test('onError gets the error of a middleware that throws while an error response is sent', async (t) => {
+test('onError receives the error if a wrapped writeHead throws during an error response', async (t) => {
   const errors: unknown[] = []
   const plants = createService({ onError: (error) => errors.push(error) })
   const server = await serve(t, (request, response) => {
@@ -274,7 +274,7 @@ test('onError gets the error of a middleware that throws while an error response
   assert.deepEqual(errors, [fault])
 })
 
-test('without onError, emits one process warning, which contains no token', async (t) => {
+test('without onError, failed requests emit a single process warning that contains no token', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)
@@ -288,7 +288,7 @@ test('without onError, emits one process warning, which contains no token', asyn
 })
 
 suite('onResponse', () => {
-  test('gets an event for a successful response', async (t) => {
+  test('onResponse receives an event for a successful response', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
       onResponse({ request, durationMs, ...event }) {
@@ -303,7 +303,7 @@ suite('onResponse', () => {
     assert.deepEqual(events, [{ ...event, method: 'POST', isPlausible: true }])
   })
 
-  test('gets an event for an error response', async (t) => {
+  test('onResponse receives an event for an error response', async (t) => {
     const events: unknown[] = []
     const server = await servePlants(t, {
       onResponse: ({ resource, owner, status, error }) => events.push({ resource, owner, status, error }),
@@ -316,7 +316,7 @@ suite('onResponse', () => {
     ])
   })
 
-  test("doesn't change the response if it throws", async (t) => {
+  test("an exception in onResponse doesn't change the response", async (t) => {
     const server = await servePlants(t, { onResponse: createThrower(fault) })
     assert.equal((await sendRequest(server, requests.list)).body, '[]')
   })

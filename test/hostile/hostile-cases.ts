@@ -8,8 +8,8 @@ export interface HostileCase {
   /** Whether the client sends a FIN after the bytes. */
   readonly endsConnection: boolean
   /**
-   * For each response its status if it succeeds, the error code if the service rejects the request, or the status with
-   * which `node:http` itself rejects it, without a body.
+   * For each response: the status if the request succeeds, the error code if the service rejects the request, or the
+   * status with which `node:http` itself rejects the request without a body.
    */
   readonly responses: readonly (number | `node:http ${number}`)[]
   /**
@@ -57,7 +57,7 @@ function rejectedByNode(name: string, bytes: string | Buffer, status = 400): Hos
   return createCase(name, bytes, [`node:http ${status}`], CLOSED)
 }
 
-/** Creates a case that is unusual but valid, so that the plant is created. */
+/** Creates a case with unusual but valid bytes, which create the plant. */
 function storedCase(name: string, bytes: string): HostileCase {
   return createCase(name, bytes, [200], { isStored: true })
 }
@@ -71,7 +71,7 @@ function get(fields: string): string {
   return request('GET /plants HTTP/1.1', fields)
 }
 
-/** Builds a POST whose framing these header fields define. */
+/** Builds a POST with these header fields, which determine the length of the body. */
 function post(fields: string, body: string): string {
   return request(POST, HOST + TOKEN + JSON_TYPE + fields) + body
 }
@@ -113,16 +113,16 @@ function createUnfinishedRequests(version: string): string {
 
 const NESTING_DEPTH = 100_000
 
-/** 16 KiB that decompress to 16 MiB. */
+/** Takes 16 KiB, and decompresses to 16 MiB. */
 const GZIP_BOMB = gzipSync(Buffer.alloc(16 * 2 ** 20))
 
 /** The cases, by topic. */
 // prettier-ignore
 export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
   'body lengths': [
-    rejectedByNode('Content-Length and Transfer-Encoding', postChunkedWith(LENGTH + CHUNKED)),
-    rejectedByNode('Transfer-Encoding and Content-Length', postChunkedWith(CHUNKED + LENGTH)),
-    rejectedByNode('two equal Content-Length fields', post(LENGTH + LENGTH, PLANT)),
+    rejectedByNode('Content-Length followed by Transfer-Encoding', postChunkedWith(LENGTH + CHUNKED)),
+    rejectedByNode('Transfer-Encoding followed by Content-Length', postChunkedWith(CHUNKED + LENGTH)),
+    rejectedByNode('two identical Content-Length fields', post(LENGTH + LENGTH, PLANT)),
     rejectedByNode('two different Content-Length fields', post(`${LENGTH}Content-Length: 1\r\n`, PLANT)),
     // RFC 9110 section 8.6
     ...['22, 22', '22, 1', '+22', '-1', '-0', '0x16', '0o26', '2_2', '2 2', 'abc', '', '22.0', '99999999999999999999999'].map(
@@ -131,7 +131,7 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('a space before the colon of Content-Length', post('Content-Length : 22\r\n', PLANT)),
     storedCase('Content-Length: 0000022', post('Content-Length: 0000022\r\n', PLANT)),
     storedCase('white space around a Content-Length', post('Content-Length: \t 22  \r\n', PLANT)), // RFC 9110 section 5.5
-    storedCase('Content_Length and Transfer_Encoding', post(`${LENGTH}Content_Length: 1\r\nTransfer_Encoding: chunked\r\n`, PLANT)),
+    storedCase('header fields named Content_Length and Transfer_Encoding', post(`${LENGTH}Content_Length: 1\r\nTransfer_Encoding: chunked\r\n`, PLANT)),
     ...['9007199254740993', '18446744073709551615'].map((length) =>
       createCase(`Content-Length: ${length}`, post(`Content-Length: ${length}\r\n`, PLANT), [41300], DISCARDING),
     ),
@@ -159,7 +159,7 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('a chunk without a line ending', postChunks(`16\r\n${PLANT}${LAST_CHUNK}`)),
     rejectedByNode('a bare LF after the last chunk', postChunks(`${CHUNK}0\r\n\n`)),
     createCase('a body without a last chunk', postChunks(CHUNK), [], WAITING),
-    createCase('a body that consists of the last chunk', postChunks(LAST_CHUNK), [40001]),
+    createCase('a body that consists only of the last chunk', postChunks(LAST_CHUNK), [40001]),
     storedCase('a body in one-byte chunks', postChunks(PLANT.replace(/./g, '1\r\n$&\r\n') + LAST_CHUNK)),
     storedCase('chunk extensions', postChunks(`16;a=b;c="d"\r\n${PLANT}\r\n${LAST_CHUNK}`)),
     // RFC 9112 section 7.1.1
@@ -191,7 +191,7 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
   ],
   'header fields': [
     rejectedByNode('a folded header field', get(`${HOST + TOKEN}X: a\r\n b\r\n`)),
-    rejectedByNode('a folded Authorization', get(`${HOST}Authorization: Bearer\r\n ada\r\n`)),
+    rejectedByNode('a folded Authorization field', get(`${HOST}Authorization: Bearer\r\n ada\r\n`)),
     rejectedByNode('a folded line before the first header field', get(` X: a\r\n${HOST + TOKEN}`)),
     rejectedByNode('a line with a single space before the first header field', get(` \r\n${HOST + TOKEN}`)), // RFC 9112 section 2.2
     rejectedByNode('a bare LF after every line', get(HOST + TOKEN).replaceAll('\r\n', '\n')),
@@ -214,10 +214,10 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     createCase('non-ASCII bytes in a header field', get(`${HOST + TOKEN}X: \xff\xfe\r\n`), [200]),
     createCase('non-ASCII bytes in a token', get(`${HOST}Authorization: Bearer ada\xff\r\n`), [40101]),
     createCase('header fields named __proto__ and constructor', get(`${HOST + TOKEN}__proto__: a\r\nconstructor: b\r\n`), [200]),
-    rejectedByNode('a request without a Host', get(TOKEN)),
-    createCase('two equal Host fields', get(HOST + HOST + TOKEN), [40000]),
+    rejectedByNode('a request without a Host field', get(TOKEN)),
+    createCase('two identical Host fields', get(HOST + HOST + TOKEN), [40000]),
     createCase('two different Host fields', get(`${HOST}Host: b\r\n${TOKEN}`), [40000]),
-    createCase('an empty Host', get(`Host:\r\n${TOKEN}`), [200]),
+    createCase('an empty Host field', get(`Host:\r\n${TOKEN}`), [200]),
     createCase('two Content-Type fields', post(JSON_TYPE + LENGTH + CLOSE, PLANT), [40000], CLOSED),
   ],
   'header sizes': [
@@ -235,7 +235,7 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('a target of 17,000 bytes', request(`GET /plants?${'x'.repeat(17_000)} HTTP/1.1`), 431),
     createCase('a token of 8 KiB', get(`${HOST}Authorization: Bearer ${'x'.repeat(8192)}\r\n`), [40101]),
     createCase('8 KiB of spaces before a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}ada\r\n`), [200]),
-    createCase('8 KiB of spaces instead of a token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}!\r\n`), [40101]),
+    createCase('8 KiB of spaces before an invalid token', get(`${HOST}Authorization: Bearer${' '.repeat(8192)}!\r\n`), [40101]),
     createCase(
       '8 KiB of unterminated Content-Type parameters',
       post(LENGTH + CLOSE, PLANT).replace('/json', `/json${';a="\\"'.repeat(1600)}`),
@@ -244,13 +244,13 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     ),
   ],
   'request lines': [
-    createCase('HTTP/0.9 without a version', 'GET /plants\r\n\r\n', [40100], CLOSED),
-    createCase('HTTP/0.9 without an empty line', 'GET /plants\r\n', [], WAITING),
-    createCase('HTTP/0.9', request('GET /plants HTTP/0.9'), [200], CLOSED),
-    createCase('HTTP/1.0', request('GET /plants HTTP/1.0', TOKEN), [200], CLOSED),
-    createCase('HTTP/1.0 with keep-alive', request('GET /plants HTTP/1.0', TOKEN + KEEP_ALIVE), [200]),
-    createCase('HTTP/2.0', request('GET /plants HTTP/2.0'), [200], CLOSED),
-    createCase('HTTP/2.0 before a body', request('POST /plants HTTP/2.0', HOST + LENGTH + KEEP_ALIVE), [40100], DISCARDING),
+    createCase('a request line without a version', 'GET /plants\r\n\r\n', [40100], CLOSED),
+    createCase('a request line without a version or an empty line', 'GET /plants\r\n', [], WAITING),
+    createCase('an HTTP/0.9 request', request('GET /plants HTTP/0.9'), [200], CLOSED),
+    createCase('an HTTP/1.0 request', request('GET /plants HTTP/1.0', TOKEN), [200], CLOSED),
+    createCase('an HTTP/1.0 request with keep-alive', request('GET /plants HTTP/1.0', TOKEN + KEEP_ALIVE), [200]),
+    createCase('an HTTP/2.0 request', request('GET /plants HTTP/2.0'), [200], CLOSED),
+    createCase('an HTTP/2.0 request with a body', request('POST /plants HTTP/2.0', HOST + LENGTH + KEEP_ALIVE), [40100], DISCARDING),
     // RFC 9112 section 2.3
     ...['HTTP/1.2', 'HTTP/3.0', 'HTTP/11', 'HTTP/1', 'HTTP/01.01', 'HTTP/ 1.1', 'http/1.1', ''].map((version) =>
       rejectedByNode(`the HTTP version "${version}"`, request(`GET /plants ${version}`)),
@@ -269,12 +269,12 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     rejectedByNode('a method in lower case', request('get /plants HTTP/1.1')),
     createCase('empty lines before a request', `\r\n\r\n${get(HOST + TOKEN)}`, [200]),
     rejectedByNode('a line of spaces before a request', `   \r\n\r\n${get(HOST + TOKEN)}`),
-    createCase('TRACE', request('TRACE /plants HTTP/1.1'), [40500]),
+    createCase('a TRACE request', request('TRACE /plants HTTP/1.1'), [40500]),
     createCase('a target in absolute form', request('GET http://b:80/plants HTTP/1.1'), [200]),
     createCase('a target in absolute form without a path', request('GET http://b HTTP/1.1'), [40400]),
     // RFC 9112 section 3.2.4
     ...['OPTIONS', 'GET'].map((method) => createCase(`${method} *`, request(`${method} * HTTP/1.1`), [40400])),
-    createCase('CONNECT', request('CONNECT b:443 HTTP/1.1'), [], CLOSED),
+    createCase('a CONNECT request', request('CONNECT b:443 HTTP/1.1'), [], CLOSED),
     rejectedByNode('a target without a slash', request('GET plants HTTP/1.1')),
     createCase('dot segments in the target', request('GET /x/../plants HTTP/1.1'), [40400]),
     createCase('backslashes in the target', request('GET /x\\..\\plants HTTP/1.1'), [40400]),
@@ -296,17 +296,17 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     createCase('Expect: the moon', get(`${HOST + TOKEN}Expect: the moon\r\n`), ['node:http 417']),
     // RFC 9110 section 14.2
     storedCase('a POST with a Range', post(`${LENGTH}Range: bytes=0-1\r\n`, PLANT)),
-    createCase('1,000 ranges', get(`${HOST + TOKEN}Range: bytes=${'0-,'.repeat(999)}0-\r\n`), [200]),
+    createCase('a Range field with 1,000 ranges', get(`${HOST + TOKEN}Range: bytes=${'0-,'.repeat(999)}0-\r\n`), [200]),
     // RFC 9110 section 6.5.1
-    createCase('Authorization in a trailer', withTrailer(HOST + JSON_TYPE, TOKEN), [40100], CLOSED),
-    createCase('Content-Type in a trailer', withTrailer(HOST + TOKEN, JSON_TYPE), [41500], CLOSED),
-    storedCase('a second Authorization in a trailer', postChunks(`${CHUNK}0\r\nAuthorization: Bearer bob\r\n\r\n`)),
-    storedCase('a second Host in a trailer', postChunks(`${CHUNK}0\r\nHost: b\r\n\r\n`)),
+    createCase('an Authorization field in a trailer', withTrailer(HOST + JSON_TYPE, TOKEN), [40100], CLOSED),
+    createCase('a Content-Type field in a trailer', withTrailer(HOST + TOKEN, JSON_TYPE), [41500], CLOSED),
+    storedCase('a second Authorization field in a trailer', postChunks(`${CHUNK}0\r\nAuthorization: Bearer bob\r\n\r\n`)),
+    storedCase('a second Host field in a trailer', postChunks(`${CHUNK}0\r\nHost: b\r\n\r\n`)),
     rejectedByNode('Transfer-Encoding in a trailer', postChunks(`${CHUNK}0\r\n${CHUNKED}\r\n`)),
     rejectedByNode('Content-Length in a trailer', postChunks(`${CHUNK}0\r\nContent-Length: 5\r\n\r\n`)),
     rejectedByNode('a trailer of 20,000 bytes', postChunks(`${CHUNK}0\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`), 431),
     ...['', ' HTTP/2.0'].map((version) =>
-      createCase(`a request with${version || ' HTTP/0.9'} after one that closes the connection`, createUnfinishedRequests(version), ['node:http 400'], CLOSED),
+      createCase(`an${version || ' HTTP/0.9'} request after a request that closes the connection`, createUnfinishedRequests(version), ['node:http 400'], CLOSED),
     ),
     createCase('a request with Connection: close, followed by garbage', get(HOST + TOKEN + CLOSE) + PLANT, [200], CLOSED),
     createCase('a complete request and a FIN', post(LENGTH, PLANT), [200], { ...ENDED, isStored: true }),
@@ -320,10 +320,10 @@ export const HOSTILE_CASES: Readonly<Record<string, readonly HostileCase[]>> = {
     createCase(`${NESTING_DEPTH} nested arrays`, postBody('['.repeat(NESTING_DEPTH)), [40001]),
     createCase(`${NESTING_DEPTH} nested objects`, postBody('{"a":'.repeat(NESTING_DEPTH)), [40001]),
     createCase(`${NESTING_DEPTH} nested arrays in a plant`, postBody(`{"id":1,"name":"a","x":${'['.repeat(NESTING_DEPTH)}${']'.repeat(NESTING_DEPTH)}}`), [40001]),
-    createCase('an id of a million digits', postBody(`{"id":${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
+    createCase('an id with a million digits', postBody(`{"id":${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
     createCase('an id with a million decimal places', postBody(`{"id":0.${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
     createCase('an id whose exponent has a million digits', postBody(`{"id":1e${'9'.repeat(1_000_000)},"name":"a"}`), [40002]),
-    createCase('a name of 200,000 escapes', postBody(`{"id":1,"name":"${'\\u0000'.repeat(200_000)}"}`), [40002]),
+    createCase('a name with 200,000 escapes', postBody(`{"id":1,"name":"${'\\u0000'.repeat(200_000)}"}`), [40002]),
     createCase('a body with 100,000 members', postBody(`{${'"id":1,'.repeat(100_000)}"name":"a"}`), [40002]),
     createCase('a body over the size limit', postBody('a'.repeat(3 * 2 ** 20), CLOSE), [41300], CLOSED),
   ],

@@ -43,11 +43,11 @@ for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   })
 }
 
-/** Names the test of a case, such as "rejects two equal Host fields with 40000". */
+/** Names the test of a case, such as 'rejects two identical Host fields with 40000'. */
 function describeBehavior({ name, responses, connectionState }: HostileCase): string {
   const last = responses.at(-1)
   if (last === undefined)
-    return `${connectionState === 'closed' ? 'closes the connection' : 'waits for more'} after ${name}`
+    return `${connectionState === 'closed' ? 'closes the connection' : 'waits for the rest of the request'} after ${name}`
   const verb = typeof last === 'number' && last < 400 ? 'accepts' : 'rejects'
   const outcome = responses.join(', then ').replace(/(node:http) (\d+)/, '$2 from $1')
   return `${verb} ${name} with ${outcome}`

@@ -36,8 +36,8 @@ function startPostgres() {
   return { store: postgresStore(pool), queries }
 }
 
-suite('a polluted tag', () => {
-  test("isn't added to the response for a new plant", async (t) => {
+suite('prototype pollution of the tag', () => {
+  test('adds no tag to the response for a new plant', async (t) => {
     const server = await servePlants(t)
     const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, post('ada', FERN)))
     assert.equal(body, '{"name":"Fern"}')
@@ -47,20 +47,20 @@ suite('a polluted tag', () => {
     ['short', ''],
     ['long', ' '.repeat(1000)],
   ] as const) {
-    test(`isn't added to a plant that is parsed from a ${length} body`, () => {
+    test(`adds no tag to a plant parsed from a ${length} body`, () => {
       const body = Buffer.from(FERN + padding)
       const tag = withPollutedPrototype({ tag: 'eve' }, () => parseNewPlant(parseJson(body), body.length).tag)
       assert.equal(tag, undefined)
     })
   }
 
-  test("isn't added to the list of a custom store", async (t) => {
+  test('adds no tag to plants from a custom store', async (t) => {
     const server = await servePlants(t, { store: createCustomStore() })
     const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, get('ada')))
     assert.equal(body, '[{"name":"Fern"}]')
   })
 
-  test("isn't added to the plants that the memory store lists", async () => {
+  test('adds no tag to plants listed by the memory store', async () => {
     const store = memoryStore()
     await store.create('ada', { id: 1n, name: 'Fern' })
     const tags = await whilePolluted({ tag: 'eve' }, async () => {
@@ -78,20 +78,20 @@ suite('a polluted tag', () => {
     string | false,
     (t: Parameters<typeof openSqliteStore>[0]) => Store,
   ])[]) {
-    test(`isn't added to a plant stored ${name}`, { skip: isSkipped }, async (t) => {
+    test(`adds no tag to a plant stored ${name}`, { skip: isSkipped }, async (t) => {
       const store = open(t)
       await whilePolluted({ tag: 'eve' }, async () => store.create('ada', { id: 1n, name: 'Fern' }))
       assert.deepEqual((await store.list('ada', WHOLE_LIST)).plants, [{ id: 1n, name: 'Fern' }])
     })
   }
 
-  test("isn't added to a plant stored in Postgres", async () => {
+  test('adds no tag to a plant stored in Postgres', async () => {
     const { store, queries } = startPostgres()
     await whilePolluted({ tag: 'eve' }, () => store.create('ada', { id: 1n, name: 'Fern' }))
     assert.deepEqual(queries[0]?.values, ['ada', '1', 'Fern', null])
   })
 
-  test("isn't counted in the size of a batch", () => {
+  test('does not increase the size of a plant without a tag', () => {
     const plant: NewPlant = { id: 1n, name: 'Fern' }
     assert.equal(
       withPollutedPrototype({ tag: 'eve' }, () => textLength(plant)),
@@ -99,7 +99,7 @@ suite('a polluted tag', () => {
     )
   })
 
-  test("doesn't hide the tag of a plant whose class has a getter for it", () => {
+  test("does not hide a tag that is a getter of the plant's class", () => {
     class Phlox {
       readonly name = 'eve'
       get tag(): string {
@@ -115,11 +115,11 @@ suite('a polluted tag', () => {
 
 suite('prototype pollution', () => {
   for (const [effect, members, request] of [
-    ['adds no header field to an error', { headers: ['X-Eve', '1'] }, post('ada', '{')],
-    ['does not change the type of a list', { contentType: 'text/html' }, get('ada')],
-    ['does not change the type of an error', { contentType: 'text/html' }, post('ada', '{')],
+    ['adds no header field to an error response', { headers: ['X-Eve', '1'] }, post('ada', '{')],
+    ['does not change the Content-Type of a list', { contentType: 'text/html' }, get('ada')],
+    ['does not change the Content-Type of an error response', { contentType: 'text/html' }, post('ada', '{')],
     ['does not make a list cacheable', { allowsCaching: true }, get('ada')],
-    ['does not make an error cacheable', { allowsCaching: true }, get('ada', '/plants?limit=x')],
+    ['does not make an error response cacheable', { allowsCaching: true }, get('ada', '/plants?limit=x')],
     ['does not make a DELETE require a body', { hasBody: true }, del('ada', '1')],
   ] as const satisfies readonly (readonly [string, object, TestRequest])[]) {
     test(effect, async (t) => {
@@ -130,8 +130,8 @@ suite('prototype pollution', () => {
   }
 
   for (const [effect, members, hook] of [
-    ['adds no error code to the event of a success', { error: 40000 }, 'onResponse'],
-    ['reports no error for a successful response', { failure: { error: 'eve' } }, 'onError'],
+    ['adds no error code to the onResponse event of a successful response', { error: 40000 }, 'onResponse'],
+    ['does not call onError for a successful response', { failure: { error: 'eve' } }, 'onError'],
   ] as const satisfies readonly (readonly [string, object, keyof CommonOptions])[]) {
     test(effect, async (t) => {
       const reported: unknown[] = []
@@ -173,7 +173,7 @@ suite('prototype pollution', () => {
   })
 
   for (const members of [{ max: 1 }, { maxLimit: { min: 1, max: 1 } }]) {
-    test(`does not change the limits of an option (polluted ${Object.keys(members).join()})`, () => {
+    test(`does not change the permitted range of an option (polluted ${Object.keys(members).join()})`, () => {
       withPollutedPrototype(members, () => createPlantStore({ tokens: { secret: 'ada' }, maxLimit: 2 }))
     })
   }
@@ -188,8 +188,8 @@ suite('prototype pollution', () => {
   })
 })
 
-suite('prototype pollution, in the HTTP server', () => {
-  test('adds no request hook', async (t) => {
+suite('prototype pollution in the HTTP server', () => {
+  test('does not add an onRequest hook', async (t) => {
     const { server } = withPollutedPrototype({ onRequest: 'eve' }, () =>
       createServer((_, response) => response.end('leaf')),
     )
@@ -197,7 +197,7 @@ suite('prototype pollution, in the HTTP server', () => {
     assert.equal((await sendRequest(server, get('ada'))).body, 'leaf')
   })
 
-  test('does not keep a malformed request from being rejected', async (t) => {
+  test('does not prevent the rejection of a malformed request', async (t) => {
     const { server } = createServer(() => undefined)
     await serve(t, server)
     await whilePolluted({ isRejected: true }, async () => {
@@ -206,7 +206,7 @@ suite('prototype pollution, in the HTTP server', () => {
     })
   })
 
-  test('adds nothing to the data of a malformed request', async (t) => {
+  test('adds no method, URL or header field to a malformed request', async (t) => {
     const heads: unknown[] = []
     const { server } = createHttpServer(
       () => undefined,
@@ -228,10 +228,10 @@ suite('prototype pollution, in the HTTP server', () => {
   })
 })
 
-suite('prototype pollution, in the Postgres store', () => {
+suite('prototype pollution in the Postgres store', () => {
   for (const [effect, members] of [
-    ['does not time out its statements', { timeoutError: 'eve' }],
-    ['does not replace its pages', { next: 'eve' }],
+    ['does not time out a statement', { timeoutError: 'eve' }],
+    ['does not replace a page of plants', { next: 'eve' }],
   ] as const) {
     test(effect, async () => {
       const { store } = startPostgres()

@@ -101,7 +101,7 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
         const attacker = await RawConnection.open(port)
         const responded = attacker.send(payload.bytes).waitFor(/HTTP\/1\.[01] [2-5]/)
         await Promise.race([responded.catch(() => undefined), sleep(RESPONSE_WAIT_MS, undefined, { ref: false })])
-        // If the proxy forwards a second request of the attacker, the server gets it before these.
+        // If the proxy forwards a second request from the attacker, the server receives that request before these lists.
         await listAsVictim()
         await listAsVictim()
         attacker.socket.destroy()
@@ -114,7 +114,7 @@ for (const [name, startProxy] of Object.entries(PROXIES)) {
       })
     }
 
-    await t.test(`receives each request once, on connections that clients share (${name})`, () => {
+    await t.test(`receives each request exactly once over shared connections (${name})`, () => {
       assert.equal(new Set(arrivals.map(({ id }) => id)).size, arrivals.length)
       const victimSockets = new Set(arrivals.filter(({ marker }) => marker !== undefined).map(({ socket }) => socket))
       assert.ok(arrivals.some(({ marker, socket }) => marker === undefined && victimSockets.has(socket)))

@@ -93,8 +93,8 @@ const REQUEST_KINDS: readonly (readonly [name: string, make: BuildRequest, texts
 ]
 
 /**
- * Creates a function that sends a request, and resolves with whether the server keeps the connection open. It reuses the
- * connection as long as the server does so.
+ * Creates a function that sends a request, and resolves with whether the server keeps the connection open. Reuses the
+ * connection as long as it is open.
  */
 function createSender(port: number, request: string): () => Promise<boolean> {
   const bytes = Buffer.from(request, 'latin1')
@@ -116,7 +116,7 @@ async function measureCost(send: () => Promise<unknown>): Promise<number> {
   return cpuTimeSince(before)
 }
 
-test('a request costs little more CPU time than one of the same size whose bytes are ignored', async (t) => {
+test('no request uses much more CPU time than a request of the same size whose bytes are ignored', async (t) => {
   const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: ORIGIN, PLANT_STORE_ADMIN_PORT: '0' })
 
   async function createWarmSender(request: string): Promise<() => Promise<boolean>> {
@@ -132,7 +132,7 @@ test('a request costs little more CPU time than one of the same size whose bytes
 
   for (const [name, make, texts] of REQUEST_KINDS) {
     for (const text of texts) {
-      await t.test(`limits the cost of ${name}: ${JSON.stringify(text)}`, async () => {
+      await t.test(`limits the CPU time of ${name}: ${JSON.stringify(text)}`, async () => {
         const send = createSender(port, make(...text))
         const isKept = await send()
         const [factor, baseline] = make === buildWithBody ? [2, read] : [5, isKept ? kept : closed]

@@ -9,9 +9,9 @@ import { createService, get, getPort, sendToPort, serve } from '../support/wire/
 suite('nginx with proxy_cache', { skip: skipWithoutCommand('nginx') }, () => {
   for (const [what, path, first, second] of [
     ['a list', '/plants', [200, '[{"name":"of ada"}]'], [200, '[{"name":"of bob"}]']],
-    ['an error', '/plants?limit=x', [400, undefined], [401, undefined]],
+    ['an error response', '/plants?limit=x', [400, undefined], [401, undefined]],
   ] as const) {
-    test(`doesn't store ${what}`, async (t) => {
+    test(`doesn't cache ${what}`, async (t) => {
       const store = memoryStore()
       for (const owner of ['ada', 'bob']) void store.create(owner, { id: 1n, name: `of ${owner}` })
       const authenticate = (token: string) => (token === 'eve' ? null : token)

@@ -14,8 +14,8 @@ const CREATE = post('ada', FERN)
 const JSON_FIELDS = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`responds exactly once on ${protocol}`, { timeout: 60_000 }, () => {
-    test('if the host ends the response during a list', async (t) => {
+  suite(`the service on ${protocol}`, { timeout: 60_000 }, () => {
+    test('sends no more plants after the host has ended the response', async (t) => {
       let end: (() => void) | undefined
       const store = overrideStore(memoryStore(), {
         list: (_, { after }) => {
@@ -35,7 +35,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.match(body, /^\[(?:{"name":"Fern"},?){1000}$/)
     })
 
-    test('and completes the write if the client disconnects after its body', async (t) => {
+    test('creates the plant even if the client disconnects after sending the body', async (t) => {
       const gate = new DeferredCall<unknown>()
       const memory = memoryStore()
       const store = overrideStore(memory, {
@@ -65,7 +65,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       ['end', true, { status: 200, bytes: sent.length, complete: true }],
     ]
     for (const [method, isCalled, event] of faults) {
-      test(`if ${method} throws ${isCalled ? 'after' : 'without'} sending, reports it, and handles the next request`, async (t) => {
+      test(`reports the error to onError if ${method} throws ${isCalled ? 'after' : 'without'} sending`, async (t) => {
         const reported: unknown[] = []
         const fault = new Error('wrapped')
         const plantStore = createService({
@@ -90,7 +90,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       })
     }
 
-    test('if writeHead throws during an error response, and reports it', async (t) => {
+    test('reports the error to onError if writeHead throws during an error response', async (t) => {
       const reported: unknown[] = []
       const fault = new Error('wrapped')
       const plantStore = createService({
@@ -115,7 +115,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       ['a 204 response', { ...get('many', '/plants/1'), method: 'DELETE' }, 204, { 'cache-control': 'no-store' }],
     ] as const
     for (const [what, request, status, fields] of overrides) {
-      test(`and replaces the status and headers that the host has set, with ${what}`, async (t) => {
+      test(`replaces the status and headers that the host has set (${what})`, async (t) => {
         const store = memoryStore()
         for (const plant of [...createPageAfter().plants, ...createPageAfter(1000n).plants])
           void store.create('many', plant)
@@ -136,7 +136,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       })
     }
 
-    test('without changing the request or the listeners of the process', async (t) => {
+    test('changes neither the request nor the process listeners', async (t) => {
       const plantStore = createService()
       const snapshots: unknown[] = []
       const client = await serveAndConnect(t, protocol, (request, response) => {
@@ -160,7 +160,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('works with rejectNonStandardBodyWrites: responses to HEAD and OPTIONS have no body', async (t) => {
+test('responds to HEAD and OPTIONS without a body, as rejectNonStandardBodyWrites requires', async (t) => {
   const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await sendRequest(server, { ...get('ada'), method: 'HEAD' })).status, 200)

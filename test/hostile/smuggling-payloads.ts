@@ -1,6 +1,6 @@
 import { HOSTILE_CASES, type HostileCase } from './hostile-cases.ts'
 
-/** Bytes that a client sends through a proxy, so that the proxy and the server may disagree where a request ends. */
+/** Bytes that a client sends through a proxy. The proxy and the server may disagree where a request in them ends. */
 export type SmugglingPayload = Pick<HostileCase, 'name' | 'bytes'>
 
 const HOST = 'Host: a\r\n'
@@ -166,7 +166,7 @@ const REQUEST_LINES: readonly string[] = [
 
 const EXPECTATIONS = ['100-continue', '100-Continue, 100-continue', 'y 100-continue', '100-continue\x0b', '']
 
-/** All payloads: those of this file, and the hostile cases about framing. */
+/** All payloads in this file, and the hostile cases about framing. */
 export const SMUGGLING_PAYLOADS: readonly SmugglingPayload[] = [
   ...Object.entries(CODINGS).flatMap(([name, field]) => [
     createPayload(`Content-Length, then Transfer-Encoding: chunked ${name}`, smuggleByLength(field)),

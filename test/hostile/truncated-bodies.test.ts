@@ -26,7 +26,7 @@ const HOSTS: Readonly<Record<string, (plants: PlantStore) => Listener>> = {
     request.once('close', () => setImmediate(plants, request, response))
   },
   'after reading the body itself': (plants) => (request, response) => {
-    // Rejects if the stream reports that it was aborted.
+    // Rejects if the stream reports that the client has aborted the request.
     const read = text(request).then((body) => plants(Object.assign(request, { body }), response))
     read.catch(() => undefined)
   },
@@ -94,7 +94,7 @@ const HTTP2: Protocol = {
 
 const getStream = (request: IncomingMessage) => (request as unknown as Http2ServerRequest).stream
 
-/** Events that a request has caused, in the store and in the hooks of the host. */
+/** Records the store calls, errors and responses that a request causes. */
 function recordEvents(): { events: string[]; store: Store; hooks: object } {
   const events: string[] = []
   const store = overrideStore(memoryStore(), {
@@ -181,12 +181,16 @@ for (const [name, { createServers, bodies, ends }] of Object.entries({ 'HTTP/1':
 suite('ignores an HTTP/2 request with a mismatched content-length (request smuggling)', { timeout: 60_000 }, () => {
   const ok = PLANT.length
   for (const [name, length, frames] of [
-    ['one more than the body', ok + 1, [encodeData(PLANT, true)]],
-    ['one more than the body, which ends later', ok + 1, [encodeData(PLANT), encodeData('', true)]],
-    ['one more than the body, before trailers', ok + 1, [encodeData(PLANT), encodeHeaders({ 'x-trailer': 'a' }, true)]],
-    ['500 for a shorter body', 500, [encodeData(PLANT, true)]],
-    ['one less than the body', ok - 1, [encodeData(PLANT, true)]],
-    ['one less than the body in two frames', ok, [encodeData(PLANT), encodeData(' ', true)]],
+    ['one byte more than the body', ok + 1, [encodeData(PLANT, true)]],
+    ['one byte more than the body, which ends in another frame', ok + 1, [encodeData(PLANT), encodeData('', true)]],
+    [
+      'one byte more than the body, which ends with trailers',
+      ok + 1,
+      [encodeData(PLANT), encodeHeaders({ 'x-trailer': 'a' }, true)],
+    ],
+    ['500 bytes for a shorter body', 500, [encodeData(PLANT, true)]],
+    ['one byte less than the body', ok - 1, [encodeData(PLANT, true)]],
+    ['one byte less than the body, which has two frames', ok, [encodeData(PLANT), encodeData(' ', true)]],
   ] as const) {
     for (const [host, mount] of Object.entries(HOSTS).slice(0, 3)) {
       test(`of ${name}, if the host calls the service ${host}`, async (t) => {
@@ -210,7 +214,7 @@ suite('ignores an HTTP/2 request with a mismatched content-length (request smugg
   }
 })
 
-test('ignores an HTTP/2 body whose stream is reset in the same packet', { timeout: 60_000 }, async (t) => {
+test('ignores an HTTP/2 request whose stream is reset in the same packet', { timeout: 60_000 }, async (t) => {
   const { events, store, hooks } = recordEvents()
   const bytes = Buffer.concat([
     PREFACE,
@@ -227,7 +231,7 @@ for (const [name, bytes] of [
   ['chunk', 'zz\r\n'],
   ['trailer', '0\r\nno trailer\r\n\r\n'],
 ] as const) {
-  test(`ignores an HTTP/1 body with a malformed ${name}`, { timeout: 60_000 }, async (t) => {
+  test(`ignores an HTTP/1 request with a malformed ${name}`, { timeout: 60_000 }, async (t) => {
     const { events, store, hooks } = recordEvents()
     const plants = createService({ store, ...hooks })
     const start = HTTP1.bodies['chunks without a last chunk']!
@@ -238,7 +242,7 @@ for (const [name, bytes] of [
 
 for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
   test(
-    `reports no error response for a body that ${name} rejects in the same packet`,
+    `calls no hook for a request whose malformed body ${name} rejects in the same packet`,
     { timeout: 60_000 },
     async (t) => {
       const { events, store, hooks } = recordEvents()
@@ -253,7 +257,7 @@ for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2))
   )
 }
 
-suite('ignores a DELETE whose body is truncated, although the body has no meaning', { timeout: 60_000 }, () => {
+suite('ignores a DELETE with a truncated body', { timeout: 60_000 }, () => {
   const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
   for (const [name, createAny, bytes] of [
     ['a Content-Length', createServer, `DELETE /plants/1 HTTP/1.1\r\n${FIELDS}Content-Length: 9\r\n\r\n{}`],
@@ -279,10 +283,10 @@ suite('ignores a DELETE whose body is truncated, although the body has no meanin
 })
 
 for (const [name, path, status] of [
-  ['once its body is complete', '/plants/1', 204],
-  ['immediately if its id is invalid', '/plants/x', 400],
+  ['after its body is complete', '/plants/1', 204],
+  ['before its body is complete if the id is invalid', '/plants/x', 400],
 ] as const) {
-  test(`responds to a DELETE with a body ${name}`, { timeout: 60_000 }, async (t) => {
+  test(`responds to a DELETE ${name}`, { timeout: 60_000 }, async (t) => {
     const store = overrideStore(memoryStore(), { delete: () => true })
     const server = await serve(t, createService({ store }))
     const { client } = await connectPair(server)
@@ -300,18 +304,22 @@ for (const [name, path, status] of [
   })
 }
 
-test('plant-store/server closes a connection that was half-closed within a body', { timeout: 60_000 }, async (t) => {
-  const gate = new DeferredCall<string>()
-  const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
-  const { client, accepted } = await connectPair(server)
-  client.send(`POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`).socket.end()
-  await gate.called
-  await waitUntil(() => accepted.readableEnded)
-  gate.resolve('ada')
-  assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
-})
+test(
+  'plant-store/server responds with 40000 if a client half-closes its connection within a body',
+  { timeout: 60_000 },
+  async (t) => {
+    const gate = new DeferredCall<string>()
+    const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
+    const { client, accepted } = await connectPair(server)
+    client.send(`POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`).socket.end()
+    await gate.called
+    await waitUntil(() => accepted.readableEnded)
+    gate.resolve('ada')
+    assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
+  },
+)
 
-suite('plant-store/server sends only its own error for a malformed body', { timeout: 60_000 }, () => {
+suite('plant-store/server sends a single response to a malformed body', { timeout: 60_000 }, () => {
   for (const [method, caller, expected] of [
     ['POST', 'ada', []],
     ['POST', null, []],
@@ -335,16 +343,20 @@ suite('plant-store/server sends only its own error for a malformed body', { time
   }
 })
 
-test('creates a plant whose stream is reset after its body is complete', { timeout: 60_000 }, async (t) => {
-  const { events, store, hooks } = recordEvents()
-  const gate = new DeferredCall<boolean>()
-  const plants = createService({ store: overrideStore(store, { create: () => gate.call() }), ...hooks })
-  const bytes = Buffer.concat([PREFACE, encodeHeaders(HTTP2_FIELDS), encodeData(PLANT, true)])
-  await sendTruncated(t, HTTP2.createServers['node:http2']!, plants, bytes, async (client) => {
-    await gate.called
-    client.send(encodeRstStream(NGHTTP2_CANCEL))
-  })
-  gate.resolve(true)
-  await waitUntil(() => events.length > 0)
-  assert.deepEqual(events, ['200, complete: false'])
-})
+test(
+  'creates a plant even if the HTTP/2 stream is reset after the body is complete',
+  { timeout: 60_000 },
+  async (t) => {
+    const { events, store, hooks } = recordEvents()
+    const gate = new DeferredCall<boolean>()
+    const plants = createService({ store: overrideStore(store, { create: () => gate.call() }), ...hooks })
+    const bytes = Buffer.concat([PREFACE, encodeHeaders(HTTP2_FIELDS), encodeData(PLANT, true)])
+    await sendTruncated(t, HTTP2.createServers['node:http2']!, plants, bytes, async (client) => {
+      await gate.called
+      client.send(encodeRstStream(NGHTTP2_CANCEL))
+    })
+    gate.resolve(true)
+    await waitUntil(() => events.length > 0)
+    assert.deepEqual(events, ['200, complete: false'])
+  },
+)

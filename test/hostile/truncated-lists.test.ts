@@ -82,7 +82,7 @@ async function openResponseBody(client: Client): Promise<EventEmitter> {
 }
 
 for (const protocol of ['http', 'h2c'] as const) {
-  suite(`onResponse, for a list on ${protocol}`, { timeout: 60_000 }, () => {
+  suite(`a list on ${protocol}`, { timeout: 60_000 }, () => {
     const truncated = { resource: '/plants', owner: 'ada', status: 200, error: undefined, complete: false } as const
 
     /** Asserts that the host got these errors and one event, which differs from `truncated` as given. */
@@ -95,7 +95,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(reported, { errors, events: [{ ...truncated, ...event }] })
     }
 
-    test('reports status 200, the bytes sent and incompleteness if the store fails halfway', async (t) => {
+    test('onResponse reports an incomplete list if the store fails halfway', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after < 5000n ? createPageAfter(after) : Promise.reject(unavailable)),
       })
@@ -110,21 +110,21 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes }, unavailable)
     })
 
-    test('reports an error response if the store fails before the first byte', async (t) => {
+    test('onResponse reports an error response if the store fails before the first byte of the list', async (t) => {
       let reads = 0
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (++reads < 3 ? createPageAfter(after) : Promise.reject(unavailable)),
       })
       const { client, reported } = await serveAndRecord(t, protocol, { store })
 
-      // The list is read twice: first to find where it ends, then to send it.
+      // The service reads the list twice: to find where the list ends, and to send it.
       const { status, body } = await client.send(get('ada', '/plants?limit=2000'))
 
       assert.deepEqual([status, reads], [503, 3])
       await assertReported(reported, { status: 503, error: 50300, bytes: body.length, complete: true }, unavailable)
     })
 
-    test('reports an incomplete list if the client disconnects halfway', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects halfway', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
       await openResponseBody(client)
@@ -139,7 +139,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes })
     })
 
-    test('reports an incomplete list if the client disconnects before the last chunk is flushed', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects before the last chunk is flushed', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after === 0n ? createPageAfter() : EMPTY_PAGE),
       })
@@ -157,7 +157,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
     })
 
-    test('reports an incomplete list if the client disconnects while a middleware is still sending it', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects while middleware is still sending', async (t) => {
       const store = memoryStore()
       await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, bufferUntilEnd)
@@ -169,7 +169,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: '[{"name":""}]'.length + 20_000_000 })
     })
 
-    test('reports the intended status and 0 bytes if the client disconnects before the first byte', async (t) => {
+    test('onResponse reports 0 bytes if the client disconnects before the first byte of the list', async (t) => {
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), { list: () => page.call().then(() => createPageAfter(0n)) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
@@ -182,7 +182,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: 0 })
     })
 
-    test('stops reading if the client disconnects while the list waits for other lists of its owner', async (t) => {
+    test('a queued list stops reading from the store if its client disconnects', async (t) => {
       let reads = 0
       const rest = new Promise<Page>((resolve) => t.after(() => resolve(EMPTY_PAGE)))
       const store = overrideStore(memoryStore(), {
@@ -200,7 +200,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal(reads, 3)
     })
 
-    test('stops reading if the client disconnects while the service looks for the end of a limited list', async (t) => {
+    test('a list with a limit stops reading from the store if its client disconnects', async (t) => {
       let reads = 0
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), {
@@ -218,7 +218,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal(reads, 3)
     })
 
-    test('reports an error response if the list waits longer than storeTimeoutMs', async (t) => {
+    test('a list is rejected with 50300 after waiting storeTimeoutMs for another list', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
       const { client, reported, connect } = await serveAndRecord(t, protocol, options)
@@ -242,7 +242,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('onResponse reports a client that disconnected before the response to its DELETE', async (t) => {
+test('onResponse reports an incomplete response if the client disconnects during its DELETE', async (t) => {
   const outcome = new DeferredCall<boolean>()
   const store = overrideStore(memoryStore(), { delete: () => outcome.call() })
   const { client, reported, accepted } = await serveAndRecord(t, 'http', { store })

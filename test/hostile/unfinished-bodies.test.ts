@@ -1,4 +1,4 @@
-/** Tests HTTP/2 requests whose body never ends, as in advisories about resource exhaustion through open streams. */
+/** Tests HTTP/2 requests whose body never ends, as described in advisories about resource exhaustion. */
 import '../support/fakeable-timers.ts'
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -98,7 +98,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     ['a POST with a part of a body of known length', { ...POST, 'content-length': 1000 }, PLANT],
     ['a DELETE with an unfinished body', DELETE, '{'],
   ] as const) {
-    test(`are rejected with 408 after 30 s, and their stream is closed: ${name}`, async (t) => {
+    test(`${name} is rejected with 408 after 30 s`, async (t) => {
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const { events, open } = await startHost(t)
       const stream = await open(fields, part)
@@ -111,7 +111,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     })
   }
 
-  test('get no extra time if bytes keep trickling in', async (t) => {
+  test('unfinished HTTP/2 bodies get no extra time for a slow trickle of bytes', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, bytesRead, open } = await startHost(t)
     const stream = await open(POST, '{')
@@ -125,7 +125,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     assert.deepEqual(events, ['408 40800 true'])
   })
 
-  test('have no effect if their end arrives after the timeout', async (t) => {
+  test('a body that is completed after the timeout has no effect', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, open } = await startHost(t)
     const stream = await open(POST, PLANT.slice(0, -1))
@@ -136,7 +136,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     assert.deepEqual([await body, events], [REQUEST_TIMEOUT, ['408 40800 true']])
   })
 
-  test('are accepted if they end just before the timeout, which then leaves no timer', async (t) => {
+  test('a body that is completed just before the timeout is accepted', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, open } = await startHost(t)
     const stream = await open(POST, PLANT.slice(0, -1))
@@ -146,7 +146,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     assert.deepEqual(events, ['create 1', '200  true'])
   })
 
-  test('are freed from memory when they time out', async (t) => {
+  test('unfinished HTTP/2 bodies are freed from memory after the timeout', async (t) => {
     const part = Buffer.alloc(60_000, ' ')
     const count = 100
     const bytes = count * part.length
@@ -170,7 +170,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     assert.ok(left < bytes / 4, `${left} bytes are kept after the timeout`)
   })
 
-  test('have their timer cleared if the client resets the stream', async (t) => {
+  test('the timeout is cleared if the client resets the stream', async (t) => {
     const { open } = await startHost(t)
     const timersBefore = countTimers()
     const stream = await open(POST, '{')
@@ -180,32 +180,28 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
   })
 })
 
-suite(
-  'the HTTP/2 stream of a rejected request whose response is never read (resource exhaustion)',
-  { timeout: 60_000 },
-  () => {
-    const REJECTED = { ...POST, authorization: 'Bearer wrong' }
+suite('rejected HTTP/2 requests whose response is never read (resource exhaustion)', { timeout: 60_000 }, () => {
+  const REJECTED = { ...POST, authorization: 'Bearer wrong' }
 
-    test('is closed 2 s after the response if the request body never ends', async (t) => {
-      t.mock.timers.enable({ apis: ['setTimeout'] })
-      const { open } = await startHost(t, { initialWindowSize: 0 })
-      const stream = await open(REJECTED, '{')
-      t.mock.timers.tick(DISCARD_MS)
-      await waitUntil(() => stream.closed)
-      assert.equal(stream.rstCode, NGHTTP2_CANCEL)
-    })
+  test('the stream is closed 2 s after the response if the request body never ends', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { open } = await startHost(t, { initialWindowSize: 0 })
+    const stream = await open(REJECTED, '{')
+    t.mock.timers.tick(DISCARD_MS)
+    await waitUntil(() => stream.closed)
+    assert.equal(stream.rstCode, NGHTTP2_CANCEL)
+  })
 
-    test('is closed 2 s after the response, without reading more than 16 MiB of the request body', async (t) => {
-      t.mock.timers.enable({ apis: ['setTimeout'] })
-      const { requests, open } = await startHost(t, { initialWindowSize: 0 })
-      const stream = await open(REJECTED, '{')
-      const chunk = Buffer.alloc(MIB / 16)
-      Readable.from(Array.from({ length: 20 * 16 }, () => chunk)).pipe(stream)
-      await waitUntil(() => requests[0]!.isPaused())
-      assert.ok(!stream.closed, 'the client can still read the response')
-      t.mock.timers.tick(DISCARD_MS)
-      await waitUntil(() => stream.closed)
-      assert.equal(stream.rstCode, NGHTTP2_CANCEL)
-    })
-  },
-)
+  test('the stream is closed 2 s after the response if the request body exceeds 16 MiB', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { requests, open } = await startHost(t, { initialWindowSize: 0 })
+    const stream = await open(REJECTED, '{')
+    const chunk = Buffer.alloc(MIB / 16)
+    Readable.from(Array.from({ length: 20 * 16 }, () => chunk)).pipe(stream)
+    await waitUntil(() => requests[0]!.isPaused())
+    assert.ok(!stream.closed, 'the client can still read the response')
+    t.mock.timers.tick(DISCARD_MS)
+    await waitUntil(() => stream.closed)
+    assert.equal(stream.rstCode, NGHTTP2_CANCEL)
+  })
+})

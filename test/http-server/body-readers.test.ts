@@ -134,13 +134,13 @@ const REQUEST_TIMEOUT = /^HTTP\/1\.1 408 [^]*"error":40800,[^}]*}$/
 
 for (const [name, listener] of Object.entries(LISTENERS)) {
   suite(`a server with ${name}`, { timeout: 60_000 }, () => {
-    test('passes on the body', async (t) => {
+    test('delivers the complete body to the reader', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       const [response] = await client.send(PARTIAL + 'world').readResponses()
       assert.deepEqual([response!.status, response!.body], [200, 'helloworld'])
     })
 
-    test('sends 100 Continue before the body arrives', async (t) => {
+    test('sends 100 Continue when the reader waits for the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
       await client.waitFor(/^HTTP\/1\.1 100 Continue\r\n\r\n$/)
@@ -157,7 +157,7 @@ for (const [name, listener] of Object.entries(LISTENERS)) {
       assert.match(await client.send(PARTIAL).closed, REQUEST_TIMEOUT)
     })
 
-    test('rejects a half-closed body with 400', async (t) => {
+    test('rejects a body with 400 if the client half-closes the connection within the body', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.socket.end(PARTIAL)
       assert.match(await client.closed, BAD_REQUEST)
@@ -168,20 +168,20 @@ for (const [name, listener] of Object.entries(LISTENERS)) {
 const neverRespond: RequestListener = () => undefined
 const LARGE = `${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(900_000)}`
 
-suite('a listener that neither reads nor responds', { timeout: 60_000 }, () => {
+suite('a server whose listener neither reads nor responds', { timeout: 60_000 }, () => {
   for (const isGuarded of [false, true]) {
     const when = isGuarded ? ' while the overload guard is active' : ''
     for (const [what, sent, received] of [
       ['a malformed chunk', `${CHUNKED}zz\r\n`, BAD_REQUEST],
       ['a late body', PARTIAL, REQUEST_TIMEOUT],
-      ['a late body that exceeds the buffers', LARGE, /^HTTP\/1\.1 408 /],
+      ['a late body that fills the buffers', LARGE, /^HTTP\/1\.1 408 /],
       [
         'a request that expects 100 Continue',
         `${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`,
         REQUEST_TIMEOUT,
       ],
     ] as const) {
-      test(`doesn't keep a connection open after ${what}${when}`, async (t) => {
+      test(`closes the connection after ${what}${when}`, async (t) => {
         // To activate the guard, the listener has to respond.
         let isResponding = isGuarded
         const listener: RequestListener = (_, response) => isResponding && response.end()
@@ -195,7 +195,7 @@ suite('a listener that neither reads nor responds', { timeout: 60_000 }, () => {
     }
   }
 
-  test("doesn't let malformed requests occupy all connections", async (t) => {
+  test('frees the connections of malformed requests for new clients', async (t) => {
     const http = await serve(t, neverRespond, { requestTimeoutMs: 100, maxConnections: 20 })
     for (let round = 0; round < 2; round++) {
       const clients = await Promise.all(Array.from({ length: 20 }, () => RawConnection.open(http.server)))
@@ -206,27 +206,31 @@ suite('a listener that neither reads nor responds', { timeout: 60_000 }, () => {
   })
 })
 
-test('a body that arrives in time is accepted even if the listener reads it late', { timeout: 60_000 }, async (t) => {
-  const late: unknown[] = []
-  const http = await serve(
-    t,
-    (request, response) => {
-      async function respond(): Promise<void> {
-        await waitUntil(() => late.length > 0)
-        response.end(String((await text(request)).length))
-      }
-      void respond()
-    },
-    { requestTimeoutMs: 1000 },
-  )
-  http.server.on('clientError', (error) => late.push(error))
-  const client = await RawConnection.open(http.server)
-  client.send(`${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(1_000_000)}`)
-  assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*1000000$/)
-})
+test(
+  'a body that arrives in time is accepted even if the listener reads the body too late',
+  { timeout: 60_000 },
+  async (t) => {
+    const late: unknown[] = []
+    const http = await serve(
+      t,
+      (request, response) => {
+        async function respond(): Promise<void> {
+          await waitUntil(() => late.length > 0)
+          response.end(String((await text(request)).length))
+        }
+        void respond()
+      },
+      { requestTimeoutMs: 1000 },
+    )
+    http.server.on('clientError', (error) => late.push(error))
+    const client = await RawConnection.open(http.server)
+    client.send(`${POST}Content-Length: 1000000\r\n\r\n${'x'.repeat(1_000_000)}`)
+    assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*1000000$/)
+  },
+)
 
-suite('a queued request with a malformed body', { timeout: 60_000 }, () => {
-  test('is rejected after the response to the previous request', async (t) => {
+suite('pipelined requests', { timeout: 60_000 }, () => {
+  test('a queued request with a malformed body is rejected after the response to the previous request', async (t) => {
     const responses: ServerResponse[] = []
     const { server } = await serve(t, (_, response) => void responses.push(response), { requestTimeoutMs: 50 })
     const client = await RawConnection.open(server)
@@ -241,10 +245,10 @@ suite('a queued request with a malformed body', { timeout: 60_000 }, () => {
   })
 })
 
-suite('a listener that responds without reading', { timeout: 60_000 }, () => {
+suite('a server whose listener responds without reading', { timeout: 60_000 }, () => {
   const listener: RequestListener = (_, response) => response.end('done')
 
-  test('prevents 100 Continue', async (t) => {
+  test('sends no 100 Continue', async (t) => {
     const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
     client.send(`${POST}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`)
     assert.match(await client.closed, /^HTTP\/1\.1 200 [^]*done$/)
@@ -254,7 +258,7 @@ suite('a listener that responds without reading', { timeout: 60_000 }, () => {
     ['a malformed chunk', `${CHUNKED}zz\r\n`],
     ['a late body', PARTIAL.replace('Connection: close\r\n', '')],
   ] as const) {
-    test(`has its response sent before ${what} closes the connection`, async (t) => {
+    test(`sends the response before ${what} closes the connection`, async (t) => {
       const client = await RawConnection.open((await serve(t, listener, { requestTimeoutMs: 100 })).server)
       assert.match(await client.send(sent).closed, /^HTTP\/1\.1 200 [^]*done$/)
     })

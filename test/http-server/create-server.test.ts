@@ -12,7 +12,7 @@ const UPGRADE = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
 
 const plants = createPlantStore({ tokens: { secret: 'ada' } })
 
-test('createServer() returns a server that enforces timeouts, rejects with JSON and can be drained', async (t) => {
+test('createServer() returns a server that rejects late requests with JSON and can be drained', async (t) => {
   const http = createServer(plants, { headersTimeoutMs: 100, checkIntervalMs: 20 })
   await listen(http.server)
   t.after(() => close(http.server))
@@ -27,7 +27,7 @@ test('createServer() returns a server that enforces timeouts, rejects with JSON 
   await closed
 })
 
-test('disposal drains the server, even one that has never listened', { timeout: 60_000 }, async () => {
+test('Symbol.asyncDispose drains the server', { timeout: 60_000 }, async () => {
   const http = createServer(plants)
   await listen(http.server)
   const client = await RawConnection.open(http.server)
@@ -39,10 +39,15 @@ test('disposal drains the server, even one that has never listened', { timeout: 
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('drain() destroys at its timeout, and counts on every call,', { timeout: 60_000 }, () => {
+suite('drain() destroys and counts remaining connections at its timeout', { timeout: 60_000 }, () => {
   for (const [name, event, request, received] of [
     ['a connection with a pending response', 'request', GET, ''],
-    ['a connection with a CONNECT after a pending response', 'connect', `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`, ''],
+    [
+      'a connection with a CONNECT request behind a pending response',
+      'connect',
+      `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`,
+      '',
+    ],
     ['an upgraded connection', 'upgrade', `GET / HTTP/1.1\r\n${UPGRADE}`, 'HTTP/1.1 101 Echo\r\n\r\n'],
   ] as const) {
     test(name, async (t) => {
@@ -62,7 +67,7 @@ suite('drain() destroys at its timeout, and counts on every call,', { timeout: 6
   }
 })
 
-test('an upgraded connection keeps the timeout that its listener set', { timeout: 60_000 }, async (t) => {
+test('an upgraded connection keeps the timeout set by the upgrade listener', { timeout: 60_000 }, async (t) => {
   const largeBody = Buffer.alloc(10_000_000)
   const http = createServer((_, response) => response.write(largeBody), { stallTimeoutMs: 50 })
   await serve(t, http.server)
@@ -79,7 +84,7 @@ test('an upgraded connection keeps the timeout that its listener set', { timeout
   assert.equal(timeout, 60_000)
 })
 
-test('an upgrade request is an ordinary request while there is no upgrade listener', async (t) => {
+test('an upgrade request is handled as an ordinary request if all upgrade listeners were removed', async (t) => {
   const http = createServer((_, response) => response.end('plain'))
   const [first, second] = [() => undefined, () => undefined]
   http.server.on('upgrade', first).once('upgrade', second).off('upgrade', first).off('upgrade', second)

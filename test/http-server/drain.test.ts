@@ -34,10 +34,10 @@ async function serve(t: TestContext, limits: Partial<Limits> = {}): Promise<Http
 
 for (const isShared of [false, true]) {
   const port = isShared ? 'a shared port' : 'its own port'
-  test(`a drain on ${port} accepts connections that arrived while the process was busy`, async (t) => {
+  test(`a drain of ${port} serves connections that arrive while the event loop is blocked`, async (t) => {
     const http = await serve(t)
     const timers = countTimers()
-    // The timers run right after this, and the one for the quiet period is due by then.
+    // The timers run right after this, including the timer for the quiet period, which is due by then.
     await setImmediate()
     const drained = http.drain(isShared)
     const connecting = Promise.all([1, 2, 3].map(() => RawConnection.open(http.server)))
@@ -51,7 +51,7 @@ for (const isShared of [false, true]) {
 }
 
 test(
-  'a drain destroys connections that arrived while the process was busy until the drain timeout',
+  'a drain destroys connections that arrive while the event loop is blocked beyond the drain timeout',
   { timeout: 60_000 },
   async (t) => {
     const http = await serve(t, { drainTimeoutMs: 100 })
@@ -64,7 +64,7 @@ test(
   },
 )
 
-test('a drain adds Connection: close to a response in progress', { timeout: 60_000 }, async (t) => {
+test('a drain adds Connection: close to the response to a request in progress', { timeout: 60_000 }, async (t) => {
   const http = createHttpServer(() => undefined)
   await serveUntilEnd(t, http.server)
   const requested = once(http.server, 'request') as Promise<[unknown, ServerResponse]>
@@ -79,7 +79,7 @@ test('a drain adds Connection: close to a response in progress', { timeout: 60_0
 
 suite('a request that arrives during a drain while an earlier request is in progress', { timeout: 60_000 }, () => {
   for (const [name, drainFirst] of Object.entries({ 'before the drain': false, 'during the drain': true })) {
-    test(`gets a response if the earlier one arrived ${name}`, async (t) => {
+    test(`gets a response if the earlier request arrived ${name}`, async (t) => {
       const responses: ServerResponse[] = []
       const http = createHttpServer((_, response) => void responses.push(response))
       await serveUntilEnd(t, http.server)
@@ -107,7 +107,7 @@ suite('a request that arrives during a drain while an earlier request is in prog
   }
 })
 
-test('during a drain, a request after one with ambiguous framing is dropped', { timeout: 60_000 }, async (t) => {
+test('a drain drops a request that follows a request with ambiguous framing', { timeout: 60_000 }, async (t) => {
   const responses: ServerResponse[] = []
   const http = createHttpServer((_, response) => void responses.push(response))
   await serveUntilEnd(t, http.server)
@@ -128,8 +128,8 @@ test('during a drain, a request after one with ambiguous framing is dropped', { 
   assert.equal(responses.length, 1)
 })
 
-suite('requests that are pipelined in one packet during a drain', { timeout: 60_000 }, () => {
-  test('all get responses, and only the last one closes the connection', async (t) => {
+suite('several requests in one packet during a drain', { timeout: 60_000 }, () => {
+  test('all pipelined requests during a drain get responses, of which only the last has Connection: close', async (t) => {
     const http = await serve(t)
     const { client } = await connectPair(http.server)
     const drained = http.drain()
@@ -145,7 +145,7 @@ suite('requests that are pipelined in one packet during a drain', { timeout: 60_
     assert.equal(await drained, 0)
   })
 
-  test('are dropped if the connection closes before they run', async (t) => {
+  test('pipelined requests during a drain are dropped if the connection closes', async (t) => {
     let calls = 0
     const http = createHttpServer(() => calls++)
     await serveUntilEnd(t, http.server)
@@ -158,7 +158,7 @@ suite('requests that are pipelined in one packet during a drain', { timeout: 60_
   })
 })
 
-test('a drain closes idle connections and incomplete requests at 90 % of its timeout', async (t) => {
+test('a drain closes idle connections and rejects incomplete requests at 90% of its timeout', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 2000 })
   const rows: readonly [sent: string, received: RegExp][] = [
     ['', /^$/],
@@ -190,7 +190,7 @@ test('a drain closes idle connections and incomplete requests at 90 % of its tim
   assert.equal(await drained, 0)
 })
 
-test('a drain of a shared port keeps an idle connection until 90 % of its timeout', async (t) => {
+test('a drain of a shared port keeps an idle connection until 90% of its timeout', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000 })
   const startedAt = performance.now()
   const drained = http.drain(true)
@@ -202,7 +202,7 @@ test('a drain of a shared port keeps an idle connection until 90 % of its timeou
   await drained
 })
 
-test("a drain doesn't wait for a rejected client that keeps its side open", async (t) => {
+test("a drain doesn't wait for a rejected client that never closes its connection", async (t) => {
   const http = await serve(t, { drainTimeoutMs: 500 })
   const connection = await RawConnection.open(http.server, true)
   const drained = http.drain()
@@ -212,7 +212,7 @@ test("a drain doesn't wait for a rejected client that keeps its side open", asyn
   assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
 })
 
-test('a late request gets 408 in time even after the server has stopped listening', { timeout: 60_000 }, async (t) => {
+test('a drain rejects a request with 408 at its request timeout', { timeout: 60_000 }, async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
   const { client: connection } = await connectPair(http.server)
   const drained = http.drain()
@@ -221,7 +221,7 @@ test('a late request gets 408 in time even after the server has stopped listenin
   await drained
 })
 
-test('a drain completes after the server emits an error of accept()', { timeout: 60_000 }, async (t) => {
+test('a drain completes even if accept() fails', { timeout: 60_000 }, async (t) => {
   const http = await serve(t)
   http.server.on('error', () => undefined)
   const drained = http.drain()
@@ -229,9 +229,9 @@ test('a drain completes after the server emits an error of accept()', { timeout:
   await drained
 })
 
-suite('a server that has drained', { timeout: 60_000 }, () => {
+suite('a drained server', { timeout: 60_000 }, () => {
   for (const count of [0, 1]) {
-    test(`emits close once and is garbage-collected (${count} connections when it stopped listening)`, async () => {
+    test(`emits close once and is garbage-collected (${count} connections at the beginning of the drain)`, async () => {
       let closed = 0
       async function drain(): Promise<WeakRef<Server>> {
         const http = createHttpServer(() => undefined, { drainTimeoutMs: 500 })

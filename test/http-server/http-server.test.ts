@@ -55,29 +55,39 @@ suite('a request that node:http rejects', () => {
   const tooMany = 'The request has too many header fields, or they are too large.'
   const unmet = 'The only supported expectation is 100-continue.'
   for (const [name, request, error, message] of [
-    ['that is not HTTP', 'plants, please\r\n\r\n', 40000, malformed],
+    ['without HTTP syntax', 'plants, please\r\n\r\n', 40000, malformed],
     ['with a malformed chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nfive\r\n`, 40000, malformed],
     ['with a header over the size limit', LIST.replace('Host', `X: ${'x'.repeat(20_000)}\r\nHost`), 43100, tooMany],
-    ['without Host', LIST.replace('Host: plants\r\n', ''), 40000, 'The request has no Host field.'],
-    ['with an unknown expectation', LIST.replace('Host', 'Expect: rain\r\nHost'), 41700, unmet],
-    ['with an invalid Host', LIST.replace('Host: plants', 'Host: a b'), 40000, 'The Host field is not a valid host.'],
+    ['without a Host field', LIST.replace('Host: plants\r\n', ''), 40000, 'The request has no Host field.'],
+    ['with an unknown Expect value', LIST.replace('Host', 'Expect: rain\r\nHost'), 41700, unmet],
+    [
+      'with an invalid Host field',
+      LIST.replace('Host: plants', 'Host: a b'),
+      40000,
+      'The Host field is not a valid host.',
+    ],
     [
       'with two Host fields',
       LIST.replace('Host', 'Host: b\r\nHost'),
       40000,
       'The request has more than one Host field.',
     ],
-    ['with two expectations', LIST.replace('Host', 'Expect: 100-continue, rain\r\nHost'), 41700, unmet],
+    ['with two Expect values', LIST.replace('Host', 'Expect: 100-continue, rain\r\nHost'), 41700, unmet],
     [
-      'with an expectation that contains 100-continue',
+      'with an Expect value that only contains 100-continue',
       LIST.replace('Host', 'Expect: x-100-continue\r\nHost'),
       41700,
       unmet,
     ],
-    ['with an empty Host', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a valid host.'],
-    ['for CONNECT', 'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n', 40000, 'This server is not a proxy.'],
+    ['with an empty Host field', LIST.replace('Host: plants', 'Host:'), 40000, 'The Host field is not a valid host.'],
+    [
+      'with the method CONNECT',
+      'CONNECT plants:80 HTTP/1.1\r\nHost: plants\r\n\r\n',
+      40000,
+      'This server is not a proxy.',
+    ],
   ] as const) {
-    test(`${name} gets error ${error}`, async (t) => {
+    test(`${name} results in ${error}`, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
       await assertRejected(connection.send(request), error, message)
     })
@@ -89,14 +99,14 @@ suite('a request that node:http rejects', () => {
     // Node 22 and later reject requests with more fields than they keep.
     [3000, ''],
   ] as const) {
-    test(`with ${count} header fields gets 431${rest && ', and the connection stays open'}`, async (t) => {
+    test(`with ${count} header fields results in 431${rest && ' and an open connection'}`, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)
       connection.send(`GET /plants HTTP/1.1\r\n${'X:\r\n'.repeat(count - 2)}${AUTHORIZED}\r\n${LIST}`)
       await connection.waitFor(new RegExp(`^HTTP/1.1 431 [^]*"error":43100[^}]*}${rest}`))
     })
   }
 
-  test('keeps its connection for a second, so that a client that is still sending sees the error', async (t) => {
+  test('a rejected connection stays open for a second, so that a client that is still sending receives the error', async (t) => {
     const { client, accepted } = await connectPair((await serve(t)).server)
     const startedAt = performance.now()
     const closed = once(accepted, 'close')
@@ -108,7 +118,7 @@ suite('a request that node:http rejects', () => {
     assert.ok(elapsed > 900 && elapsed < 5000, `${elapsed} ms`)
   })
 
-  test('closes its connection immediately if more than 100 rejected clients linger', async (t) => {
+  test('a rejected connection is closed immediately if 100 others are still open', async (t) => {
     const http = await serve(t)
     const clients = await Promise.all(Array.from({ length: 150 }, () => RawConnection.open(http.server)))
     await waitUntil(() => http.connectionCount() === 150)
@@ -118,7 +128,7 @@ suite('a request that node:http rejects', () => {
   })
 })
 
-suite('a process with --insecure-http-parser', { timeout: 60_000 }, () => {
+suite('the standalone server with --insecure-http-parser', { timeout: 60_000 }, () => {
   for (const [name, request] of [
     [
       'Content-Length together with Transfer-Encoding',
@@ -126,7 +136,7 @@ suite('a process with --insecure-http-parser', { timeout: 60_000 }, () => {
     ],
     ['a control character in a header value', LIST.replace('Host', 'X: \x01\r\nHost')],
   ] as const) {
-    test(`rejects ${name} on both ports`, async (t) => {
+    test(`rejects ${name} on its main and admin ports`, async (t) => {
       const environment = { NODE_OPTIONS: '--insecure-http-parser', PLANT_STORE_ADMIN_PORT: '0' }
       const program = await startProgram(t, environment)
       const { admin } = await program.waitForLogEvent('start')
@@ -139,7 +149,7 @@ suite('a process with --insecure-http-parser', { timeout: 60_000 }, () => {
 })
 
 for (const state of ['normal operation', 'a drain']) {
-  suite(`during ${state}, the server disconnects in time`, { timeout: 60_000 }, () => {
+  suite(`during ${state}, the server times out`, { timeout: 60_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`
@@ -156,7 +166,7 @@ for (const state of ['normal operation', 'a drain']) {
         /^HTTP\/1.1 200 [^]*\r\n\r\n\[\]$/,
       ],
       [
-        'a client that is rejected and still sends its body byte by byte',
+        'a client that is rejected but continues to send its body byte by byte',
         anonymous,
         ' ',
         /^HTTP\/1.1 401 [^]*"error":40100[^}]*}$/,
@@ -177,14 +187,14 @@ for (const state of ['normal operation', 'a drain']) {
   })
 }
 
-test('an idle connection closes 1 s after the announced keep-alive timeout', async (t) => {
+test('the server keeps an idle connection for 1 s longer than its Keep-Alive header announces', async (t) => {
   const { client, accepted } = await connectPair((await serve(t, { keepAliveTimeoutMs: 60_000 })).server)
   await client.send(LIST).waitFor(/^Keep-Alive: timeout=60\r\n[^]*\[\]$/m)
-  // The client can have the response before the server sets the timeout.
+  // The client may receive the response before the server sets the timeout.
   await waitUntil(() => accepted.timeout === 61_000)
 })
 
-suite('a request that is late because earlier requests delayed it', () => {
+suite('a request that is late because of a slow earlier request', () => {
   const options = 'OPTIONS /plants HTTP/1.1\r\nHost: a\r\n\r\n'
   const post = `${POST}Content-Length: ${PLANT.length}\r\n\r\n`
   const limits = { headersTimeoutMs: 100, requestTimeoutMs: 300, checkIntervalMs: 10 }
@@ -192,7 +202,7 @@ suite('a request that is late because earlier requests delayed it', () => {
     ['its header', options + options.slice(0, 10), options.slice(10), /(HTTP\/1.1 204 [^]*){2}$/],
     ['its body', post, PLANT, /{"name":"Fern"}$/],
   ] as const) {
-    test(`can still complete ${what}, and gets 408 if it doesn't`, async (t) => {
+    test(`can complete ${what} after the response to the earlier request`, async (t) => {
       const { deferred: held, store } = deferDelete()
       const http = await serve(t, limits, store)
       const late = new Set<unknown>()
@@ -209,7 +219,7 @@ suite('a request that is late because earlier requests delayed it', () => {
     })
   }
 
-  test('gets 408 if its header completes, but its body is late, too', async (t) => {
+  test('a delayed request is rejected with 408 if its body is also late', async (t) => {
     const { deferred: held, store } = deferDelete()
     const http = await serve(t, limits, store)
     const connection = await RawConnection.open(http.server)
@@ -221,7 +231,7 @@ suite('a request that is late because earlier requests delayed it', () => {
   })
 })
 
-suite('the server sends no 100 Continue', () => {
+suite('the server responds without 100 Continue to a request', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
   for (const [name, request, response] of [
     ['without a token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],
@@ -236,7 +246,7 @@ suite('the server sends no 100 Continue', () => {
   }
 })
 
-test('an idle connection keeps no request or response in memory', { timeout: 60_000 }, async (t) => {
+test('an idle connection retains no request or response in memory', { timeout: 60_000 }, async (t) => {
   const messages: WeakRef<object>[] = []
   function respond(request: IncomingMessage, response: ServerResponse): void {
     messages.push(new WeakRef(request), new WeakRef(response))

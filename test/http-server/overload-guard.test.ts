@@ -34,7 +34,7 @@ suite('the overload guard', () => {
     ['activates after consecutive long ticks', [work, work], 2, true],
     ['remains inactive after single long ticks', [work, rest, work], 2, false],
     ['remains inactive with a single client', [work, work], 1, false],
-    ['remains inactive if ticks are long because the machine is busy', [rest, rest], 2, false],
+    ['remains inactive if ticks are long without using CPU time', [rest, rest], 2, false],
   ] as const) {
     test(what, async (t) => {
       const http = await serve(t)
@@ -48,14 +48,14 @@ suite('the overload guard', () => {
     })
   }
 
-  test('activates in the middle of a long tick', async (t) => {
+  test('the overload guard activates in the middle of a long tick', async (t) => {
     const http = await serve(t, { authenticate: () => (work(), 'ada') })
     const clients = await Promise.all([1, 2, 3, 4].map(() => RawConnection.open(http.server)))
     await Promise.all(clients.map((client) => client.send(LIST).readStatuses(1)))
     assert.ok(http.isThrottled())
   })
 
-  test('remains inactive if a request has just checked the same long tick', async (t) => {
+  test('the overload guard counts a long tick once, even if a request and the timer detect the tick', async (t) => {
     let clockMs = 0
     t.mock.method(performance, 'now', () => clockMs)
     const http = await serve(t, {
@@ -90,8 +90,8 @@ suite('the overload guard', () => {
   }
 })
 
-suite('when the overload guard activates, a connection', { timeout: 60_000 }, () => {
-  test('with an incomplete body is read in slices, and the body arrives complete', async (t) => {
+suite('connections when the overload guard activates', { timeout: 60_000 }, () => {
+  test('the rest of a body is read in slices of at most 1,024 bytes', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await connectPair(http.server)
     const body = `{"id":1,"name":"${'x'.repeat(50_000)}"}`
@@ -113,7 +113,7 @@ suite('when the overload guard activates, a connection', { timeout: 60_000 }, ()
     ['with a queued request', 0, OPTIONS, OPTIONS, [400, 204, 204]],
     ['with an unread body', 90_000, ' '.repeat(80_000), ' '.repeat(10_000), [400]],
   ] as const) {
-    test(`${what} is read further after the response`, async (t) => {
+    test(`a connection ${what} continues to be read after the response`, async (t) => {
       let acceptToken: (owner: string) => void = () => undefined
       const authenticate = (): Promise<string> => new Promise((resolve) => (acceptToken = resolve))
       const http = await serve(t, { authenticate, maxBodyBytes: length + 1 })
@@ -135,7 +135,7 @@ suite('when the overload guard activates, a connection', { timeout: 60_000 }, ()
 })
 
 for (const when of ['before', 'after']) {
-  test(`the overload guard doesn't read from a connection that was upgraded ${when} its activation`, async (t) => {
+  test(`the overload guard leaves the bytes of a connection upgraded ${when} the guard's activation to the upgrade listener`, async (t) => {
     const http = await serve(t)
     if (when === 'after') await triggerOverloadGuard(http.server)
     const upgrading = once(http.server, 'upgrade') as Promise<[unknown, Socket]>
@@ -153,7 +153,7 @@ for (const when of ['before', 'after']) {
   })
 }
 
-test('an active overload guard passes buffered bytes of an upgraded connection to a readable listener', async (t) => {
+test('while the overload guard is active, an upgraded connection emits its buffered bytes to a readable listener', async (t) => {
   const http = await serve(t)
   await triggerOverloadGuard(http.server)
   const received: string[] = []

@@ -15,7 +15,7 @@ function post(id: number, fields = ''): string {
   return `POST /plants HTTP/1.1\r\n${FIELDS}${fields}${content}`
 }
 
-test('while the overload guard is active, clients that pipeline without reading use little memory', async (t) => {
+test('while the overload guard is active, 20 clients that pipeline requests without reading use less than 20 MiB', async (t) => {
   const server = await serveStandalone(t)
   const request = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'
   await triggerOverloadGuard(server)
@@ -28,7 +28,7 @@ test('while the overload guard is active, clients that pipeline without reading 
   for (const { socket } of clients) socket.destroy()
 })
 
-test('CONNECT is rejected after the responses to a long list and another request', async (t) => {
+test('a CONNECT request is rejected only after the responses to earlier requests', async (t) => {
   const store = memoryStore()
   for (let id = 1n; id <= 3000n; id++) await store.create('ada', { id, name: 'x'.repeat(2000) })
   const client = await RawConnection.open(await serveStandalone(t, { store }))
@@ -41,7 +41,7 @@ test('CONNECT is rejected after the responses to a long list and another request
   )
 })
 
-suite('a client that half-closes its connection gets every response, and then the end, after', () => {
+suite('a client that half-closes its connection receives all responses', () => {
   const list = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
   const manyFields = 'a:\r\n'.repeat(990)
   const upgrade = 'Connection: upgrade\r\nUpgrade: h2c\r\n'
@@ -54,7 +54,7 @@ suite('a client that half-closes its connection gets every response, and then th
     ['a create with many header fields', post(1, manyFields), [200], [1n]],
     ['health checks', 'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3), [200, 200, 200], []],
     ['a create and half of another request', `${post(1)}GET /pla`, [200, 400], [1n]],
-    ['half of a create with an Upgrade header', post(1, upgrade).slice(0, -3), [400], []],
+    ['half of a create request with an Upgrade header', post(1, upgrade).slice(0, -3), [400], []],
     ['half of a long header', `GET / HTTP/1.1\r\nHost: a\r\nX:${' '.repeat(8000)}\r`, [400], []],
     ['half of a long body', post(1).replace('Length: ', 'Length: 9') + ' '.repeat(800), [400], []],
     ['half of a chunk', `${chunked}2000\r\n${' '.repeat(5000)}`, [400], []],
@@ -62,7 +62,7 @@ suite('a client that half-closes its connection gets every response, and then th
     ['no request', '', [], []],
   ] as const) {
     for (const isGuarded of [false, true]) {
-      test(`${name}${isGuarded ? ' while the overload guard is active' : ''}`, async (t) => {
+      test(`after ${name}${isGuarded ? ' while the overload guard is active' : ''}`, async (t) => {
         const store = memoryStore()
         const server = await serveStandalone(t, { store }, { keepAliveTimeoutMs: 60_000, headersTimeoutMs: 60_000 })
         if (isGuarded) await triggerOverloadGuard(server)

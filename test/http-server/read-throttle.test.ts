@@ -37,7 +37,7 @@ function getLengths(slices: readonly string[]): number[] {
 }
 
 suite('throttled reads', { timeout: 60_000 }, () => {
-  test('pass data on in slices of growing size', async () => {
+  test('throttled reads deliver data in slices of growing size', async () => {
     const { client, slices, requests } = connectThrottled(respondInOrder)
     const sent = `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(3000)}\r\n\r\n`
     client.write(sent)
@@ -46,7 +46,7 @@ suite('throttled reads', { timeout: 60_000 }, () => {
     assert.equal(slices.join(''), sent)
   })
 
-  test('halve the slices after one with several requests, and double them again later', async () => {
+  test('throttled reads use smaller slices after a slice with several requests', async () => {
     const { client, slices, requests } = connectThrottled(respondInOrder)
     client.write(GET.repeat(30))
     await waitUntil(() => requests.length === 30)
@@ -63,7 +63,7 @@ suite('throttled reads', { timeout: 60_000 }, () => {
     assert.ok(two === 2 * one!, [one, two, ...others].join())
   })
 
-  test('pass on the buffered part of a body with Content-Length in one slice', async () => {
+  test('throttled reads deliver the buffered part of a body with Content-Length in one slice', async () => {
     const { client, slices, requests } = connectThrottled(neverRespond)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n${'x'.repeat(5000)}`
     client.write(post.slice(0, -101))
@@ -77,7 +77,7 @@ suite('throttled reads', { timeout: 60_000 }, () => {
     assert.ok(Math.max(...others) <= 1024, String(others))
   })
 
-  test('stop when the buffer of an unread body is full', async () => {
+  test('throttled reads stop while the buffer of an unread body is full', async () => {
     const { client, slices, requests } = connectThrottled(neverRespond)
     const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n'
     client.write(head)
@@ -92,7 +92,7 @@ suite('throttled reads', { timeout: 60_000 }, () => {
     await waitUntil(() => slices.join('').length === head.length + 3 * fitting)
   })
 
-  test('continue after a complete body that is unread', async () => {
+  test('throttled reads continue after a complete but unread body', async () => {
     const { client, requests } = connectThrottled(neverRespond)
     const length = getDefaultHighWaterMark(false)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`
@@ -106,7 +106,7 @@ suite('throttled reads', { timeout: 60_000 }, () => {
     ['have priority over scheduled tasks on a connection that has never pipelined', GET, LONG, true],
     ['wait for scheduled tasks on a connection that has pipelined', GET.repeat(9), LONG, false],
     ['wait for scheduled tasks while a chunked body arrives', GET, CHUNKS, false],
-    ['have priority over scheduled tasks again after a chunked body', CHUNKS, LONG, true],
+    ['have priority over scheduled tasks after a chunked body is complete', CHUNKS, LONG, true],
   ] as const) {
     test(what, async () => {
       const { client, slices } = connectThrottled(respondInOrder)

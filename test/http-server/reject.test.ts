@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { rejectOnBodyRead } from '../../src/http-server/reject.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-test('a request with a malformed body is released from memory when its connection closes', async (t) => {
+test('rejectOnBodyRead clears its timer when the connection closes', async (t) => {
   const timers = new Set<number>()
   const hook = createHook({
     init(id, type) {

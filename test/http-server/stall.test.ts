@@ -61,14 +61,14 @@ function findTcpRows(localPort: number, remotePort: number): string[] {
 }
 
 // The kernel accepts more data only when a third of its send buffer is empty, which takes 0.2 s with this client.
-test('a client that reads slowly but steadily gets the complete list', async (t) => {
+test('a client that reads slowly but steadily receives the complete list', async (t) => {
   const connectTo = await serve(t, 2000)
   const { client } = await connectTo(ADA_LIST_REQUEST)
   const received = await readSlowly(client)
   assert.ok(received.endsWith(`\r\n\r\n${BODY}`))
 })
 
-test('a client that reads nothing is reset, and the kernel frees its send buffer', linuxOptions, async (t) => {
+test('the kernel frees the send buffer of a client that reads nothing', linuxOptions, async (t) => {
   const connectTo = await serve(t, 200)
   const startedAt = performance.now()
   const { accepted } = await connectTo(ADA_LIST_REQUEST)
@@ -83,8 +83,8 @@ test('a client that reads nothing is reset, and the kernel frees its send buffer
 suite('a client that reads nothing is disconnected', { timeout: 60_000 }, () => {
   const proxied = `${ADA_LIST_REQUEST.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`
   for (const [name, request, extraByte, isUnixSocket] of [
-    ['even after a CONNECT request', proxied, '', false],
-    ['even if it keeps sending', ADA_LIST_REQUEST, 'G', false],
+    ['even after sending a CONNECT request', proxied, '', false],
+    ['even if the client keeps sending', ADA_LIST_REQUEST, 'G', false],
     ['on a Unix socket', ADA_LIST_REQUEST, '', true],
   ] as const) {
     test(name, async (t) => {

@@ -65,7 +65,7 @@ function sendAfterFirstChunk(rest: string): Action {
   }
 }
 
-suite('a body', { timeout: 60_000 }, () => {
+suite('a request body', { timeout: 60_000 }, () => {
   const whole = '0123456789'
   const end = '0\r\n\r\n'
   const announced = (length: number): string => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`
@@ -73,14 +73,14 @@ suite('a body', { timeout: 60_000 }, () => {
   for (const [name, sent, before, meanwhile, expected] of [
     ['is read if its size is exactly the limit', announced(10) + whole, noop, noop, whole],
     [
-      'is read if it arrives in several chunks',
+      'is read completely from several chunks',
       createChunkedRequest('01234'),
       noop,
       sendAfterFirstChunk(`5\r\n56789\r\n${end}`),
       whole,
     ],
     [
-      'is read if the client disconnected after sending all of it',
+      'is read even if the client has disconnected after sending the whole body',
       createChunkedRequest(whole) + end,
       disconnectBefore,
       noop,
@@ -94,16 +94,16 @@ suite('a body', { timeout: 60_000 }, () => {
       sendAfterFirstChunk('5\r\n67890\r\n'),
       TOO_LARGE,
     ],
-    ['is rejected if the client disconnected after sending too much', tooLong, disconnectBefore, noop, TOO_LARGE],
+    ['is rejected if it is too large, even if the client has disconnected', tooLong, disconnectBefore, noop, TOO_LARGE],
     [
-      'is ignored if the client disconnects before sending all of it',
+      'is ignored if the client disconnects within the body',
       createChunkedRequest('01234'),
       noop,
       disconnect,
       undefined,
     ],
     [
-      'is ignored if the client had disconnected before sending all of it',
+      'is ignored if the client disconnected within the body before the service reads it',
       createChunkedRequest('01234'),
       disconnectBefore,
       noop,
@@ -119,7 +119,7 @@ suite('a body', { timeout: 60_000 }, () => {
     })
   }
 
-  test('is ignored if the client closes the HTTP/2 stream before sending all of it', async (t) => {
+  test('an HTTP/2 body is ignored if the client closes the stream within the body', async (t) => {
     let body: unknown
     const client = await serveAndConnect(t, 'h2c', (request) => {
       body = readBody(request, 0, LIMIT)
@@ -131,14 +131,14 @@ suite('a body', { timeout: 60_000 }, () => {
     assert.equal(await body, undefined)
   })
 
-  test('is read completely if its stream is destroyed while it flows', async () => {
+  test('a buffered request body is read even if the stream has been destroyed', async () => {
     const request = new PassThrough().resume()
     request.push('0')
     request.push('1')
     assert.deepEqual(await readBody(request.destroy() as unknown as IncomingMessage, 0, LIMIT), Buffer.from('01'))
   })
 
-  test('is ignored if a mock request fails', async () => {
+  test('the body of a mock request is ignored if the request emits an error', async () => {
     const request = new PassThrough() as unknown as IncomingMessage
     const body = readBody(request, 0, LIMIT)
     request.destroy(new Error('made up'))
@@ -146,21 +146,25 @@ suite('a body', { timeout: 60_000 }, () => {
   })
 })
 
-test('a body is read while process.nextTick and queueMicrotask are mocked', { timeout: 60_000 }, async (t) => {
-  const server = await serve(t, (request, response) => {
-    const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
-    const { mock: queueMicrotask } = t.mock.method(globalThis, 'queueMicrotask', () => undefined)
-    readBodyThen(request, 2, LIMIT, (body) => response.end(body))
-    nextTick.restore()
-    queueMicrotask.restore()
-  })
-  const client = await RawConnection.open(server)
-  client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
-  await client.waitFor(/ok$/)
-  client.socket.destroy()
-})
+test(
+  'a request body is read even while process.nextTick and queueMicrotask are mocked',
+  { timeout: 60_000 },
+  async (t) => {
+    const server = await serve(t, (request, response) => {
+      const { mock: nextTick } = t.mock.method(process, 'nextTick', () => undefined)
+      const { mock: queueMicrotask } = t.mock.method(globalThis, 'queueMicrotask', () => undefined)
+      readBodyThen(request, 2, LIMIT, (body) => response.end(body))
+      nextTick.restore()
+      queueMicrotask.restore()
+    })
+    const client = await RawConnection.open(server)
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
+    await client.waitFor(/ok$/)
+    client.socket.destroy()
+  },
+)
 
-test('the memory of a rejected large body is freed', { timeout: 60_000 }, async (t) => {
+test('a rejected request body is freed from memory', { timeout: 60_000 }, async (t) => {
   const { client, request } = await sendAndGetRequest(t, createChunkedRequest(''))
   const bytes = 30_000_000
   const before = process.memoryUsage().arrayBuffers
@@ -174,13 +178,13 @@ test('the memory of a rejected large body is freed', { timeout: 60_000 }, async 
   client.socket.destroy()
 })
 
-test('a body in 1-byte chunks uses at most twice its size in memory', { timeout: 60_000 }, async (t) => {
+test('a request body in 1-byte chunks uses at most twice its size in memory', { timeout: 60_000 }, async (t) => {
   const requests: IncomingMessage[] = []
   const maxBytes = 65_536
   const server = await serve(t, (request) => requests.push(request))
   const whole = Buffer.from('a'.repeat(maxBytes - 1) + 'b')
 
-  /** Sends bodies, and returns the memory that each of them uses before its last byte. */
+  /** Sends bodies, and returns the memory that each body uses before its last byte. */
   async function sendBodies(count: number): Promise<number> {
     const clients = await Promise.all(Array.from({ length: count }, () => RawConnection.open(server)))
     for (const client of clients) client.send('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -200,13 +204,13 @@ test('a body in 1-byte chunks uses at most twice its size in memory', { timeout:
     return taken
   }
 
-  // For the first body, V8 also compiles code, which isn't counted.
+  // Warm up with one body, so that code compiled by V8 isn't counted.
   await sendBodies(1)
   const taken = await sendBodies(8)
   assert.ok(taken < 2 * maxBytes, `each body uses ${Math.round(taken)} bytes`)
 })
 
-test('a short body does not retain the larger buffer in which it arrived', { timeout: 60_000 }, async () => {
+test('a short request body does not retain the larger buffer in which it arrived', { timeout: 60_000 }, async () => {
   const request = new PassThrough()
   const body = readBody(request as unknown as IncomingMessage, 0, LIMIT)
   request.end(Buffer.alloc(LIMIT + 1, '1').subarray(LIMIT))
@@ -214,7 +218,7 @@ test('a short body does not retain the larger buffer in which it arrived', { tim
   assert.deepEqual([buffer.byteLength, Buffer.from(buffer).toString('latin1', 0, 1)], [2, '1'])
 })
 
-test('a discarded body is read up to 16 MiB', { timeout: 60_000 }, async (t) => {
+test('discardBody stops reading after 16 MiB', { timeout: 60_000 }, async (t) => {
   const bytes = 16 * 1024 * 1024
   const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes + 2}\r\n\r\n`
   const { client, request } = await sendAndGetRequest(t, head)
@@ -228,7 +232,7 @@ test('a discarded body is read up to 16 MiB', { timeout: 60_000 }, async (t) => 
   client.socket.destroy()
 })
 
-suite('discardBody calls back once and clears its timer', { timeout: 60_000 }, () => {
+suite('discardBody calls back exactly once and clears its timer', { timeout: 60_000 }, () => {
   const end: Action = (client) => client.send('5')
   for (const [name, act] of Object.entries({
     'the body ends': end,
@@ -263,7 +267,7 @@ test('discardBody calls back at the end of a request that never emits close', as
 })
 
 for (const optimizeEmptyRequests of [false, true]) {
-  test(`a request without a body gets the error for an empty body, with optimizeEmptyRequests: ${optimizeEmptyRequests}`, async (t) => {
+  test(`a POST without a body is rejected because the body is empty (optimizeEmptyRequests: ${optimizeEmptyRequests})`, async (t) => {
     const server = await serve(t, createServer({ optimizeEmptyRequests }, createService()))
     const connection = await RawConnection.open(server)
     const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nConnection: close\r\n'

@@ -11,26 +11,26 @@ const EMPTY_FIELDS = {
   contentLength: 0,
 }
 
-suite('rawHeadersOf returns', () => {
+suite('rawHeadersOf', () => {
   const raw = ['Host', 'a', 'host', 'b']
   const headers = { host: 'a', authorization: 'b', accept: undefined, 'x-list': ['c', 'd'] } as IncomingHttpHeaders
   const listed = ['host', 'a', 'authorization', 'b', 'x-list', 'c', 'x-list', 'd']
 
-  test('rawHeaders unchanged', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
+  test('returns the original array of rawHeaders', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
 
-  test('the fields of headers if rawHeaders is missing', () => {
+  test('returns the fields in headers if rawHeaders is missing', () => {
     assert.deepEqual(rawHeadersOf({ headers }), listed)
   })
 
-  test('the fields of headers if rawHeaders is empty', () =>
+  test('returns the fields in headers if rawHeaders is empty', () =>
     assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers }), listed))
 
-  test('an empty array if there are no headers', () =>
+  test('returns an empty array if rawHeaders and headers are empty', () =>
     assert.deepEqual(rawHeadersOf({ rawHeaders: [], headers: {} }), []))
 })
 
-suite('readHeaderFields returns', () => {
-  test('fields whatever their case', () => {
+suite('readHeaderFields', () => {
+  test('finds header fields in any case', () => {
     const raw = ['HOST', 'a', 'Content-TYPE', 'b/c', 'CONTENT-length', '7', 'content-encoding', 'gzip']
     assert.deepEqual(readHeaderFields(raw), {
       ...EMPTY_FIELDS,
@@ -40,12 +40,12 @@ suite('readHeaderFields returns', () => {
     })
   })
 
-  test('the last Authorization field and the number of such fields', () => {
+  test('returns the last Authorization field and the number of Authorization fields', () => {
     const raw = ['Authorization', 'a', 'authorization', 'b']
     assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, authorization: 'b', authorizationCount: 2 })
   })
 
-  test('all Content-Encoding fields as one list', () => {
+  test('joins all Content-Encoding fields to one list', () => {
     const raw = ['Content-Encoding', 'gzip', 'Content-Encoding', 'br']
     assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, contentEncoding: ',gzip,br' })
   })
@@ -69,7 +69,7 @@ const ACCEPTED: readonly (readonly [name: string, rawHeaders: readonly string[]]
   ['999 fields', Array.from({ length: 1998 }, () => 'a')],
   ['Transfer-Encoding: Chunked', ['Transfer-Encoding', 'Chunked']],
   ...['etag', 'x-contenttyp', 'x-authorizati', 'accept-charset', 'x-content-encode', 'x-transfer-encode', 'x'].map(
-    (name) => [`a repeated ${name}, which is not used`, [name, 'a', name, 'b']] as const,
+    (name) => [`a repeated ${name} field, which the service does not use`, [name, 'a', name, 'b']] as const,
   ),
 ]
 for (const [name, rawHeaders] of ACCEPTED) {

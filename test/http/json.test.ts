@@ -81,14 +81,14 @@ function assertError(error: unknown, bytes: Buffer): void {
   }
   assert.equal(problem === 'is empty' || problem === 'ends too early', offset === bytes.length)
   assert.equal(problem === 'is empty', bytes.length === 0)
-  // The text before that byte must be valid, except that it can be truncated.
+  // The text before that byte must be valid JSON, although it may be truncated.
   const before = captureOutcome(() => parseJson(bytes.subarray(0, offset)))
   if ('error' in before) assert.match((before.error as HttpError).message, /is empty|ends too early/)
 }
 
 /** Asserts that parseJson has the same result as JSON.parse, except that integers are exact. */
 function assertMatchesJsonParse(bytes: Buffer): void {
-  // The bytes can be part of a larger buffer.
+  // The bytes may be part of a larger buffer.
   const read = captureOutcome(() => parseJson(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length)))
   if (!isUtf8(bytes)) {
     assert('error' in read)
@@ -131,7 +131,7 @@ const DOCUMENTS = [
   `${'{"a":['.repeat(31)}1${']}'.repeat(31)}`,
 ]
 
-suite('parseJson has the same result as JSON.parse for', () => {
+suite('parseJson returns the same result as JSON.parse', () => {
   const rows: readonly string[] = [
     ...DOCUMENTS,
     '[999999999999999,-999999999999999,1000000000000000,9007199254740993.0,9007199254740993000e-3]',
@@ -174,10 +174,10 @@ suite('parseJson parses a long number', () => {
   }
 })
 
-suite('parsing a number with a million digits takes at most 50 times as long as JSON.parse, for', () => {
+suite('parseJson takes at most 50 times as long as JSON.parse for a number with a million digits', () => {
   const rows: readonly (readonly [name: string, literal: string])[] = [
     ['digits', '7'.repeat(million)],
-    ['fraction', `7.${'7'.repeat(million)}`],
+    ['decimal places', `7.${'7'.repeat(million)}`],
     ['zeros between two ones', `1${'0'.repeat(million)}1e-${million}`],
     ['alternating ones and zeros', `${'10'.repeat(million / 2)}e-3`],
   ]
@@ -192,7 +192,7 @@ suite('parsing a number with a million digits takes at most 50 times as long as 
   }
 })
 
-suite('the error message contains the expected token and the byte offset, for', () => {
+suite('parseJson reports the expected token and the byte offset', () => {
   const rows: readonly (readonly [text: string, message: string])[] = [
     ['', 'is empty: expected a value at byte 0.'],
     ['[1,', 'ends too early: expected a value at byte 3.'],
@@ -223,7 +223,7 @@ suite('the error message contains the expected token and the byte offset, for', 
   }
 })
 
-suite('the error message contains the byte offset of invalid UTF-8, for', () => {
+suite('parseJson reports the byte offset of invalid UTF-8', () => {
   const sequences = [
     // Stray continuation bytes, one continuation byte too many, and truncated characters, including U+FFFD.
     ...'80 bf c5bcbc c5 e2 e282 f0 f09f f09f8c ef efbf'.split(' '),
@@ -250,7 +250,7 @@ suite('the error message contains the byte offset of invalid UTF-8, for', () => 
   }
 })
 
-test('parseJson rejects 100,000 nested brackets, even with a deep call stack', () => {
+test('parseJson rejects deeply nested brackets without exhausting a deep call stack', () => {
   const bytes = Buffer.from('[{"a":'.repeat(100_000))
   const message = 'The body is nested too deeply: expected at most 64 levels at byte 192.'
   const descend = (frames: number): void => {
@@ -311,10 +311,10 @@ function assertAllMatchJsonParse(documents: fc.Arbitrary<string>, numRuns: numbe
   }
 }
 
-test('parseJson has the same results as JSON.parse for 50,000 mutated documents', () => {
+test('parseJson returns the same results as JSON.parse for 50,000 mutated documents', () => {
   assertAllMatchJsonParse(mutate(documents, CORPUS), 50_000)
 })
 
-test('parseJson parses 20,000 numbers around the int64 limits exactly, in many notations', () => {
+test('parseJson parses 20,000 numbers around the int64 limits exactly', () => {
   assertAllMatchJsonParse(numbers, 20_000)
 })

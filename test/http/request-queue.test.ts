@@ -9,7 +9,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 
-test('reading from a connection is paused while requests are queued', { timeout: 60_000 }, async (t) => {
+test('a connection is paused while its requests are queued', { timeout: 60_000 }, async (t) => {
   const seen: boolean[] = []
   const server = await serve(t, (request, response) => {
     runInOrder({ request, response }, () => {
@@ -26,7 +26,7 @@ test('reading from a connection is paused while requests are queued', { timeout:
 })
 
 for (const [what, act] of [
-  ['is being closed', (socket: Socket) => socket.end()],
+  ['is closing', (socket: Socket) => socket.end()],
   ['was destroyed', (socket: Socket) => socket.destroy()],
 ] as const) {
   test(`a request is dropped if its connection ${what}`, { timeout: 60_000 }, async (t) => {
@@ -41,7 +41,7 @@ for (const [what, act] of [
   })
 }
 
-test('an HTTP/2 request is executed even if its connection was destroyed', { timeout: 60_000 }, async (t) => {
+test('an HTTP/2 request is executed even if its connection has been destroyed', { timeout: 60_000 }, async (t) => {
   let isExecuted = false
   const client = await serveAndConnect(t, 'h2c', (request, response) => {
     request.socket.destroy()

@@ -56,7 +56,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       ['a streamed body', GET, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, TEXT + TEXT],
       ['a streamed body for HEAD', HEAD, createStreamedResponse(), { ...FIELDS, 'content-type': 'text/plain' }, ''],
     ] as const) {
-      test(`is sent with ${name}, and reports the number of bytes`, async (t) => {
+      test(`with ${name} is sent completely, and respond returns the number of bytes`, async (t) => {
         let sent: unknown
         const client = await serveAndConnect(t, protocol, (request, response) => {
           const sending = respond(request, response, answer)
@@ -98,13 +98,13 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('a connection', { timeout: 60_000 }, () => {
+suite('an HTTP/1 connection', { timeout: 60_000 }, () => {
   const keepAlive = 'Connection: keep-alive\r\n'
   const upgrade = 'Connection: Upgrade\r\nUpgrade: h2c\r\n'
   const chunks = 'POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n'
   for (const [name, status, head, expected] of [
     ['after an HTTP/1.1 request', 200, 'GET / HTTP/1.1\r\n', 'keep-alive'],
-    ['after a header name as long as Upgrade', 200, 'GET / HTTP/1.1\r\nReferer: a\r\n', 'keep-alive'],
+    ['after a header field whose name is as long as "Upgrade"', 200, 'GET / HTTP/1.1\r\nReferer: a\r\n', 'keep-alive'],
     ['after a chunked body', 200, `${chunks}\r\n0\r\n`, 'keep-alive'],
     ['after an HTTP/1.0 request', 200, `GET / HTTP/1.0\r\n${keepAlive}If-Modified-Since: a\r\n`, 'keep-alive'],
     [
@@ -121,20 +121,30 @@ suite('a connection', { timeout: 60_000 }, () => {
     ],
     ['after an upgrade request', 200, `GET / HTTP/1.1\r\n${upgrade}`, 'close'],
     [
-      'after success while the request body is incomplete',
+      'after a success response while the request body is incomplete',
       200,
       'POST / HTTP/1.1\r\nContent-Length: 5\r\n',
       'keep-alive',
     ],
-    ['after an error while the request body is incomplete', 400, 'POST / HTTP/1.1\r\nContent-Length: 5\r\n', 'close'],
-    ['after an error while the chunked request body is incomplete', 400, chunks, 'close'],
     [
-      'after an error if the request body is complete',
+      'after an error response while the request body is incomplete',
+      400,
+      'POST / HTTP/1.1\r\nContent-Length: 5\r\n',
+      'close',
+    ],
+    ['after an error response while the chunked request body is incomplete', 400, chunks, 'close'],
+    [
+      'after an error response if the request body is complete',
       400,
       'POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n1',
       'keep-alive',
     ],
-    ['after an error if the chunked request body is complete', 400, `${chunks}\r\n1\r\n1\r\n0\r\n\r\n`, 'keep-alive'],
+    [
+      'after an error response if the chunked request body is complete',
+      400,
+      `${chunks}\r\n1\r\n1\r\n0\r\n\r\n`,
+      'keep-alive',
+    ],
   ] as const) {
     test(`is ${expected === 'close' ? 'closed' : 'kept alive'} ${name}`, async (t) => {
       const server = await serve(
@@ -158,7 +168,7 @@ for (const [name, status, request] of [
   ['an error response to a request without a body', 400, GET],
   ['a success response to a request with a body', 200, { ...GET, method: 'POST', body: 'ribbit' }],
 ] as const) {
-  test(`${name} is passed to Node synchronously`, async (t) => {
+  test(`respond sends ${name} synchronously`, async (t) => {
     let sent: unknown
     const client = await serveAndConnect(t, 'http', (request, response) => {
       sent = respond(request, response, { ...TEXT_RESPONSE, status })
@@ -170,7 +180,7 @@ for (const [name, status, request] of [
 
 suite('an error response while the request body is incomplete', { timeout: 60_000 }, () => {
   for (const method of ['POST', 'HEAD']) {
-    test(`to ${method} is sent immediately, and ends when the request body ends`, async (t) => {
+    test(`to ${method} is flushed immediately and ends when the request body ends`, async (t) => {
       let response: ServerResponse | undefined
       let isFlushed = false
       const server = await serve(t, (request, accepted) => {
@@ -187,7 +197,7 @@ suite('an error response while the request body is incomplete', { timeout: 60_00
       assert.equal(response!.writableEnded, true)
     })
 
-    test(`to ${method} in HTTP/2 is completed immediately, and the stream closes when the request body ends`, async (t) => {
+    test(`to ${method} in HTTP/2 ends immediately, but the stream closes only when the request body ends`, async (t) => {
       let response: ServerResponse | undefined
       const client = await serveAndConnect(t, 'h2c', (request, accepted) =>
         respondBadRequest(request, (response = accepted)),
@@ -203,10 +213,10 @@ suite('an error response while the request body is incomplete', { timeout: 60_00
     })
   }
 
-  test('in HTTP/2 is not truncated if middleware ends it long after the request body', async (t) => {
+  test('an HTTP/2 error response is not truncated if middleware ends it long after the request body', async (t) => {
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       const end = response.end.bind(response) as (body: string) => unknown
-      // Longer than the time that an incomplete body is waited for.
+      // Longer than the service waits for an incomplete body.
       const endLater = (body: string): unknown => request.on('end', () => setTimeout(() => end(body), 2100))
       respondBadRequest(request, Object.assign(response, { end: endLater }))
     })
@@ -215,13 +225,13 @@ suite('an error response while the request body is incomplete', { timeout: 60_00
   })
 })
 
-suite('an HTTP/2 stream that the client closes without an error is destroyed while it sends', () => {
+suite('an HTTP/2 stream is destroyed if the client closes it during a response', () => {
   const whole = { ...TEXT_RESPONSE, body: 'x'.repeat(10_000_000) }
   for (const [name, request, answer] of [
-    ['a complete body', GET, whole],
-    ['a streamed body', GET, { ...TEXT_RESPONSE, body: streamForever() }],
+    ['with a complete body', GET, whole],
+    ['with a streamed body', GET, { ...TEXT_RESPONSE, body: streamForever() }],
     [
-      'a streamed body, while the request body is not read',
+      'with a streamed body, while the request body is unread',
       { ...GET, body: 'ribbit' },
       { ...TEXT_RESPONSE, body: streamForever() },
     ],
@@ -240,8 +250,8 @@ suite('an HTTP/2 stream that the client closes without an error is destroyed whi
   }
 })
 
-suite('a streamed response that fails', { timeout: 60_000 }, () => {
-  test('destroys its HTTP/2 stream with an error', async (t) => {
+suite('failed responses', { timeout: 60_000 }, () => {
+  test('a failed response destroys its HTTP/2 stream with an error', async (t) => {
     let reason: Error | undefined
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       streamOf(response)!.on('error', (error) => (reason = error))
@@ -252,13 +262,13 @@ suite('a streamed response that fails', { timeout: 60_000 }, () => {
     assert.equal(reason!.message, 'The response was aborted before it was complete')
   })
 
-  test('does not reset an HTTP/1.1 connection, because complete responses may still be queued on it', async (t) => {
+  test('a failed response closes its HTTP/1.1 connection without a reset, which could discard earlier responses', async (t) => {
     const server = await serve(t, (request, response) => void respond(request, response, createStreamedResponse(FAULT)))
     const connection = await RawConnection.open(server)
     assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
   })
 
-  test('closes its connection if response.end throws after the request body has arrived', async (t) => {
+  test('the connection is closed if response.end throws after the request body has arrived', async (t) => {
     const server = await serve(t, (request, response) => {
       response.end = () => assert.fail(FAULT)
       respondBadRequest(request, response)
@@ -269,7 +279,7 @@ suite('a streamed response that fails', { timeout: 60_000 }, () => {
     await connection.send('12345').closed
   })
 
-  test('is destroyed if it has no socket', async () => {
+  test('a failed response without a socket is destroyed', async () => {
     const request = new IncomingMessage(undefined as never)
     const response = new ServerResponse(request)
     const { failure } = await respond(request, response, createStreamedResponse(FAULT))
@@ -287,7 +297,7 @@ for (const socket of [null, undefined]) {
   })
 }
 
-test('respond counts only chunks whose write has succeeded', async () => {
+test('respond counts only bytes whose write has succeeded', async () => {
   const request = new IncomingMessage(undefined as never)
   const response = new ServerResponse(request)
   let writes = 0
@@ -299,7 +309,7 @@ test('respond counts only chunks whose write has succeeded', async () => {
   assert.deepEqual(sent, { bytes: TEXT_BYTES, complete: false, failure: { error: FAULT } })
 })
 
-test('respond sends the complete response without a connection', async () => {
+test('respond sends a complete response even if the request has no connection', async () => {
   const request = new IncomingMessage(null as never)
   const response = new ServerResponse(request)
   response.assignSocket(new PassThrough().resume() as never)

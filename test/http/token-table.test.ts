@@ -23,7 +23,7 @@ suite('a token table', () => {
   }
 })
 
-suite('a caller', () => {
+suite('toCaller', () => {
   const hidden = Object.defineProperty({ owner: 'ada', access: 'read' }, 'scope', { value: 'write' })
   const inherited = Object.create({ owner: 'ada', access: 'write' }) as object
 
@@ -37,7 +37,7 @@ suite('a caller', () => {
       'an owner and an access',
     ],
   ] as const) {
-    test(`is rejected if it ${name}`, () => {
+    test(`rejects a token holder that ${name}`, () => {
       assert.throws(
         () => toCaller(holder, 'must have'),
         ({ message }: TypeError) => message.startsWith(`must have ${rule}`),
@@ -45,14 +45,14 @@ suite('a caller', () => {
     })
   }
 
-  test('without an access is rejected if `Object.prototype` has one (prototype pollution)', () => {
+  test('a token holder without an access level is rejected even if `Object.prototype.access` is set (prototype pollution)', () => {
     assert.throws(
       () => withPollutedPrototype({ access: 'write' }, () => toCaller({ owner: 'ada' }, 'must have')),
       new TypeError('must have an access of "read" or "write", not undefined'),
     )
   })
 
-  test('that is a string can write, even if `Object.prototype.access` is set (prototype pollution)', () => {
+  test('a string as token holder has write access even if `Object.prototype.access` is "read" (prototype pollution)', () => {
     const caller = withPollutedPrototype({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
     assert.deepEqual(caller, { owner: 'ada', access: 'write' })
   })

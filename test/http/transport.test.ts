@@ -14,7 +14,7 @@ const GET = { method: 'GET', path: '/', fields: [] }
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
-    test('is closed as soon as it has ended, but calls onClose listeners later', async (t) => {
+    test('isClosed is true as soon as the response has ended, before onClose calls back', async (t) => {
       const seen: boolean[] = []
       const client = await serveAndConnect(t, protocol, (_, response) => {
         seen.push(isClosed(response))
@@ -26,7 +26,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(seen, [false, true, false])
     })
 
-    test('is closed and calls onClose listeners when the client disconnects', async (t) => {
+    test('onClose calls back when the client disconnects', async (t) => {
       const told: boolean[] = []
       let accepted: ServerResponse | undefined
       const client = await serveAndConnect(t, protocol, (_, response) => {
@@ -45,8 +45,8 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-suite('a connection', { timeout: 60_000 }, () => {
-  /** Accepts a connection that its client never ends. Returns the accepted socket, and what the client sees at the end. */
+suite('resetConnection', { timeout: 60_000 }, () => {
+  /** Accepts a connection that its client never ends. Returns the accepted socket, and how the connection ends for the client. */
   async function accept(t: TestContext, isTls: boolean): Promise<{ accepted: Socket; seen: Promise<unknown> }> {
     const server = isTls ? createTlsServer(TLS) : createServer()
     await listen(server)
@@ -64,14 +64,14 @@ suite('a connection', { timeout: 60_000 }, () => {
   }
 
   const rows: readonly [name: string, before: (accepted: Socket) => unknown, seen: string, isTls?: true][] = [
-    ['is reset by resetConnection', () => undefined, 'ECONNRESET'],
+    ['resets a connection', () => undefined, 'ECONNRESET'],
     [
-      'that was ended is reset if the client has not received all data',
+      'resets a connection even after socket.end() if the client has not received all data',
       (a) => a.end(Buffer.alloc(30_000_000)),
       'ECONNRESET',
     ],
-    ['that is just being ended is closed without a reset', (a) => a.end(), 'the end'],
-    ['with TLS is closed, because Node cannot reset it', () => undefined, 'the end', true],
+    ['closes a connection without a reset if no data is left to send', (a) => a.end(), 'the end'],
+    ['closes a connection with TLS without a reset', () => undefined, 'the end', true],
   ]
   for (const [name, act, expected, isTls = false] of rows) {
     test(name, async (t) => {

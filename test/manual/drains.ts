@@ -4,7 +4,7 @@
 //   npm run handovers                    the next program starts on the same port before the old one stops
 //   npm run handovers -- --migrate       the same, but Linux migrates queued connections (tcp_migrate_req)
 //   npm run handovers -- --systemd       one program after another, on a socket that stays open
-//   npm run handovers -- --slowest 0     clients send their bodies immediately, and therefore connect more often
+//   npm run handovers -- --slowest 0     clients send their bodies immediately, so they connect more often
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
   options: {
     cycles: { type: 'string', default: '20' },
     clients: { type: 'string', default: '24' },
-    /** The maximum time in which a client sends a body, in milliseconds. */
+    /** The maximum time that a client takes to send a body, in milliseconds. */
     slowest: { type: 'string', default: '300' },
     store: { type: 'string' },
     nginx: { type: 'boolean', default: false },

@@ -29,7 +29,7 @@ const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   isolation: { fail: (machine) => machine.etcdProxy.block(), recover: (machine) => machine.etcdProxy.unblock() },
   /**
    * A machine without a watchdog hangs, and resumes when there is another primary. Before version 3.0.3, Patroni can
-   * fail back to it.
+   * fail back to that machine.
    */
   wake: { fail: (machine) => machine.freeze(), recover: (machine) => machine.unfreeze() },
 }

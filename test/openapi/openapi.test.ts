@@ -14,7 +14,7 @@ function findEmptyValues(value: unknown, path = ''): string[] {
   return members.length === 0 ? [path] : members.flatMap(([name, member]) => findEmptyValues(member, `${path}/${name}`))
 }
 
-test('has no empty descriptions, lists or objects', () => {
+test('the OpenAPI description has no empty strings, lists or objects', () => {
   // These are empty on purpose: tokens have no OAuth scopes, OPTIONS needs no token, some responses have no headers,
   // and the service has no webhooks.
   const isMeant = /\/(bearerToken|options\/security|headers|webhooks)$/
@@ -22,11 +22,11 @@ test('has no empty descriptions, lists or objects', () => {
   assert.deepEqual(places, [])
 })
 
-test('has the version of the package', () => {
+test('the OpenAPI description states the version of the package', () => {
   assert.equal(openapi.info.version, VERSION)
 })
 
-test('requires a token for every operation except OPTIONS', () => {
+test('the OpenAPI description requires a token for every operation except OPTIONS', () => {
   const operations = Object.values(openapi.paths).flatMap((item) => Object.entries<OperationObject>(item as never))
   const open = operations.filter(([, { security }]) => security !== undefined)
   assert.deepEqual(openapi.security, [{ bearerToken: [] }])
@@ -34,13 +34,13 @@ test('requires a token for every operation except OPTIONS', () => {
   assert.deepEqual(methods, ['options 0', 'options 0'])
 })
 
-test('requires the path parameter and no query parameter', () => {
+test('the OpenAPI description requires the path parameter, but no query parameter', () => {
   const parameters = Object.values(openapi.components.parameters)
   const described = parameters.map((parameter) => `${parameter.name} ${parameter.in} ${parameter.required}`)
   assert.deepEqual(described, ['id path true', 'limit query false', 'after query false', 'include query false'])
 })
 
-test('declares path parameters in each operation, because tools ignore those of a path', () => {
+test('every operation in the OpenAPI description declares its path parameter, because tools ignore parameters of a path item', () => {
   for (const [path, item] of Object.entries<object>(programDescription.paths)) {
     for (const [method, { operationId, parameters = [] }] of Object.entries<OperationObject>(item as never)) {
       assert.match(method, /^(get|head|post|delete|options)$/)
@@ -50,7 +50,7 @@ test('declares path parameters in each operation, because tools ignore those of 
   }
 })
 
-test('describes HEAD like GET, but without response bodies', () => {
+test('the OpenAPI description has the same responses for HEAD as for GET, but without bodies', () => {
   const { get, head } = openapi.paths['/plants']
   const headOnly = { operationId: 'listPlantsHead', summary: 'List plants, headers only', responses: head.responses }
   assert.deepEqual(head, { ...get, ...headOnly })
@@ -60,26 +60,26 @@ test('describes HEAD like GET, but without response bodies', () => {
   }
 })
 
-test('describes every error of a status that several errors share', () => {
+test('the OpenAPI description of a 503 response contains the messages of both errors with this status', () => {
   const { storeUnavailable, outcomeUnknown } = ERRORS
   const { description } = openapi.paths['/plants'].get.responses[503]!
   assert.equal(description, `${storeUnavailable.message} Or: ${outcomeUnknown.message}`)
 })
 
-test('marks the response headers that are always present as required', () => {
+test('the OpenAPI description marks response headers as required if they are always present', () => {
   const headers = Object.entries(openapi.components.headers).filter(([, { required }]) => required)
   const requiredNames = headers.map(([name]) => name)
   assert.deepEqual(requiredNames, ['Cache-Control', 'Allow', 'WWW-Authenticate', 'Retry-After'])
 })
 
-test('has a server URL that resolves correctly under any path prefix', () => {
+test('the server URL in the OpenAPI description resolves correctly under any path prefix', () => {
   const [{ url }] = programDescription.servers as [{ url: string }]
   for (const folder of ['http://127.0.0.1:3000/', 'https://plants.example/api/v1/']) {
     assert.equal(new URL(url, `${folder}openapi.json`).href, folder)
   }
 })
 
-test('avoids \\u0000 in patterns, which client generators turn into NUL bytes in source code', () => {
+test('the OpenAPI description avoids \\u0000, which client generators turn into NUL bytes in source code', () => {
   assert.doesNotMatch(JSON.stringify(openapi), /u0000/)
 })
 
@@ -116,7 +116,7 @@ const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, isValid: boolean, ..
   ['include', false, '', 'name'],
 ]
 
-suite('schemas', () => {
+suite('schemas in the OpenAPI description', () => {
   for (const [name, isValid, ...values] of ROWS) {
     for (const value of values) {
       test(`${name} ${isValid ? 'accepts' : 'rejects'} ${JSON.stringify(value)}`, () => {

@@ -48,14 +48,14 @@ async function execute(page: WebUiPage, operation: string): Promise<string[]> {
 }
 
 suite('Swagger UI', { skip: skipWithoutPeers() || skipWithoutChromium }, () => {
-  test('sends requests to the path prefix that the description was loaded from', async (t) => {
+  test('sends requests to the path prefix from which it loaded the OpenAPI description', async (t) => {
     const page = await openSwaggerUi(t)
     const [url = '', status = ''] = await execute(page, '#operations-plants-listPlants')
     assert.ok(url.includes(`${page.url}/api/v1/plants?`), url)
     assert.match(status, /^200/)
   })
 
-  test('shows the id input of deletePlant when a deep link opens the operation', async (t) => {
+  test('shows the id field of deletePlant if a deep link opens the operation', async (t) => {
     const page = await openSwaggerUi(t, '#/plants/deletePlant')
     const operation = '#operations-plants-deletePlant'
     await page.page.locator(`${operation} input[placeholder=id]`).fill('9007199254740993')

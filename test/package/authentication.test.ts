@@ -48,7 +48,7 @@ test('the example with issueToken accepts a token until it is revoked', async (t
   assert.deepEqual(omitContentLength(await sendToPort(port, get('a-long-random-token'))), EMPTY_LIST)
 })
 
-test('the Express example uses the id and role of request.user', async (t) => {
+test('the Express example takes owner and access from the id and role of request.user', async (t) => {
   const { port } = await startExample(t, findExample("role: 'editor' }"))
   const path = '/api/plants'
   assert.equal((await sendToPort(port, { ...post('a-long-random-token', '{"id":1,"name":"Fern"}'), path })).status, 200)
@@ -82,7 +82,7 @@ suite('the example with JSON Web Tokens', { timeout: 60_000 }, async () => {
 
   const serveKeys: RequestListener = (_, response) => response.end(JSON.stringify({ keys: [jwk] }))
 
-  test('takes the owner from sub and write access from scope', async (t) => {
+  test('takes the owner from the sub claim and write access from the scope claim', async (t) => {
     const { port } = await startIssued(t, serveKeys)
     const [plant, token] = ['{"id":1,"name":"Fern"}', await sign()]
     assert.equal((await sendToPort(port, post(token, plant))).status, 200)
@@ -125,7 +125,7 @@ suite('the example with JSON Web Tokens', { timeout: 60_000 }, async () => {
     'never responds': () => undefined,
   }
   for (const [name, listener] of Object.entries(brokenIssuers)) {
-    test(`responds with 50300 while the issuer ${name}, and recovers`, async (t) => {
+    test(`responds with 50300 only while the issuer ${name}`, async (t) => {
       let serveIssuer = listener
       const { port } = await startIssued(t, (request, response) => serveIssuer(request, response))
       const token = await sign()
@@ -136,7 +136,7 @@ suite('the example with JSON Web Tokens', { timeout: 60_000 }, async () => {
     })
   }
 
-  test('fetches the key set once, even if tokens have unknown key ids', async (t) => {
+  test('fetches the key set only once, even if tokens have unknown key ids', async (t) => {
     let fetches = 0
     const { port, issuer } = await startIssued(t, (request, response) => {
       fetches++

@@ -17,7 +17,7 @@ import { del, get, post, sendToPort } from '../support/wire/service.ts'
 
 const skip = Number.parseInt(process.versions.node) < 26 && 'building it requires Node 26'
 
-suite('single-file executable', { skip }, () => {
+suite('the single-file executable', { skip }, () => {
   let binary: string
   let source: string
   let buildOutput: string
@@ -41,12 +41,12 @@ suite('single-file executable', { skip }, () => {
     return [Number(/listening on .*:(\d+)$/m.exec(String(line))![1]), child]
   }
 
-  test('reports its size and the packages in it when it is built', () => {
+  test('the build prints the size of the executable and the packages that it contains', () => {
     assert.match(buildOutput, /^Built \S+plant-store \(\d+ MB\), which contains:\nNode \S+ \(MIT/m)
     assert.match(buildOutput, /^plant-store \(MIT\)\n(?:.*\n)*pg \(MIT\)$/m)
   })
 
-  test('prints its Node version, and exits with 2 if a setting is invalid', () => {
+  test('prints its version and exits with status 2 if a setting is invalid', () => {
     const run = (...args: string[]) => {
       const { status, stdout, stderr } = spawnSync(binary, args, { env: { PATH: '', PORT: 'x' }, encoding: 'utf8' })
       return [status, stdout, /^(?:plant-store: \w+)?/.exec(stderr)![0]]
@@ -55,7 +55,7 @@ suite('single-file executable', { skip }, () => {
     assert.deepEqual(run(), [2, '', 'plant-store: PORT'])
   })
 
-  test('fulfills the contract', async (t) => {
+  test('responds as expected to every contract case', async (t) => {
     const tokens = Object.entries(CONTRACT_CASES).flatMap(([group, rows]) => rows.map((_, i) => getCaseToken(group, i)))
     const entries = [...tokens.map((token) => `${token}:${token}`), 'reader:reader read']
     const settings = { PLANT_STORE_TOKENS: entries.join(), PLANT_STORE_PAGE: '0' }
@@ -68,7 +68,7 @@ suite('single-file executable', { skip }, () => {
     await testCases(t, { name: 'single-file executable', client, isHttp1: true, normalize: received })
   })
 
-  test('keeps plants in SQLite through kill -9', async (t) => {
+  test('keeps plants in SQLite even after SIGKILL', async (t) => {
     const cwd = createTempDirectory(t)
     const [port, child] = await start(t, cwd)
     assert.equal((await sendToPort(port, post(TOKEN, '{"id":9007199254740993,"name":"Fern"}'))).status, 200)

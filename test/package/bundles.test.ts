@@ -60,7 +60,7 @@ function fetchPlants(url: string): Promise<Response> {
 
 for (const command of COMMANDS) {
   suite(command, { skip: skipWithoutPeers() }, () => {
-    test('bundles a working standalone server, with and without the web UI', async (t) => {
+    test('creates a working bundle of the standalone server', async (t) => {
       const path = await createBundle(t, command)
       const bare = await startBundle(t, path, '0')
       assert.equal((await fetchPlants(bare)).status, 200)
@@ -72,7 +72,7 @@ for (const command of COMMANDS) {
       assert.match(await (await fetch(url)).text(), /<dd>memory<\/dd>/)
     })
 
-    test('leaves unused stores and settings out of an application', async (t) => {
+    test('excludes unused stores and settings from the bundle of an application', async (t) => {
       const path = await createBundle(t, command, './main.js')
       assert.equal((await fetchPlants(await startBundle(t, path, '0'))).status, 200)
       const text = readFileSync(path, 'utf8')

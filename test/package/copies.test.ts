@@ -17,7 +17,7 @@ for (const [place, load] of [
   suite(`a StoreUnavailableError from ${place}`, async () => {
     const other = (await load()) as typeof Package
 
-    test('is an instance of StoreUnavailableError', () => {
+    test('the error is an instance of StoreUnavailableError', () => {
       assert.notEqual(other.StoreUnavailableError, StoreUnavailableError)
       assert.ok(new other.StoreUnavailableError() instanceof StoreUnavailableError)
       assert.ok(new StoreUnavailableError() instanceof other.StoreUnavailableError)
@@ -59,26 +59,26 @@ suite('instanceof StoreUnavailableError', () => {
   for (const [name, value] of [
     ['another error', new Error('away')],
     ['an error with the same name', Object.assign(new Error('away'), { name: 'StoreUnavailableError' })],
-    ['an error with the key of the brand', Object.assign(new Error('away'), { [BRAND]: true })],
-    ['a mock that has every member', new Proxy(() => undefined, { get: () => BRAND })],
+    ['an error with a different value of the brand', Object.assign(new Error('away'), { [BRAND]: true })],
+    ['a proxy that has every property', new Proxy(() => undefined, { get: () => BRAND })],
     ['a revoked proxy', revoked.proxy],
     ['undefined', undefined],
   ] as const) {
-    test(`is false for ${name}`, () => assert.equal(value instanceof StoreUnavailableError, false))
+    test(`returns false for ${name}`, () => assert.equal(value instanceof StoreUnavailableError, false))
   }
 
-  test('is true for a subclass, whose instances do not include other StoreUnavailableErrors', () => {
+  test('returns true for an instance of a subclass', () => {
     assert.ok(new Away() instanceof StoreUnavailableError)
     assert.ok(new Away() instanceof Away)
     assert.equal(new StoreUnavailableError() instanceof Away, false)
   })
 })
 
-suite('in another realm', async () => {
+suite('a service in another realm', async () => {
   const { exports, evaluate } = await loadInRealm(INDEX)
   const other = exports as typeof Package
 
-  test('a service accepts promises from this realm', async (t) => {
+  test('a service in another realm accepts promises from this realm', async (t) => {
     const plants = other.memoryStore()
     const store: Store = {
       create: (owner, plant) => Promise.resolve(plants.create(owner, plant)),
@@ -91,7 +91,7 @@ suite('in another realm', async () => {
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Monstera"}]')
   })
 
-  test('a service accepts token holders from this realm, and vice versa', async (t) => {
+  test('a service in another realm accepts token holders from this realm', async (t) => {
     const holder = evaluate('({ owner: "ada", access: "read" })') as Package.TokenHolder
     const server = await servePlants(t, { tokens: { reader: holder } })
     assert.equal((await sendRequest(server, post('reader', BODY))).status, 403)

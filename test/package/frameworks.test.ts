@@ -18,14 +18,14 @@ import {
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { get, post } from '../support/wire/service.ts'
 
-/** Returns an example of the document with what its tests have to know about the framework. */
+/** Returns an example of the document with the behavior of the framework that its tests have to consider. */
 function createFramework(name: string, code: string) {
   return {
     name,
     prefix: getMountPath(code),
     /** Whether the framework itself rejects a path with a malformed percent-escape. */
     rejectsEscapes: code.includes('Fastify') && !code.includes('frameworkErrors'),
-    /** Whether the framework, not the service, responds to paths that aren't resources; undefined if either can. */
+    /** Whether the framework, not the service, responds to paths that aren't resources; undefined if either may respond. */
     hasFallback: /plants\([^()]*, (?:done|\(\) =>)|\.(?:use|pre)\(/.test(code) as boolean | undefined,
     /** Whether the requests that the service gets are converted from fetch requests. */
     isFetch: false,
@@ -129,7 +129,7 @@ async function testFramework(t: TestContext, framework: Framework, project?: str
     })
   })
 
-  const uploadTest = `${framework.name} rejects a body that is too large while it is sent`
+  const uploadTest = `${framework.name} rejects a body over the size limit before the body has ended`
   await t.test(uploadTest, { skip: !isHttp1 && 'HTTP/2' }, async () => {
     const request = post('ada', '', ['Transfer-Encoding', 'chunked'])
     const upload = client.open({ ...request, path: `${prefix}/plants`, body: undefined })

@@ -44,8 +44,8 @@ async function createCheckout(t: TestContext): Promise<string> {
   return checkout
 }
 
-suite('the git repository', { skip: skipWithoutCommand('git') }, () => {
-  test('can be installed as a dependency', async (t) => {
+suite('the package in the git repository', { skip: skipWithoutCommand('git') }, () => {
+  test('the package is built when npm installs it from git', async (t) => {
     const checkout = await createCheckout(t)
     const identity = '-c user.name=ada -c user.email=ada@example.com'
     await runScript(`git init -q && git add . && git ${identity} commit -q -m Plants`, checkout)
@@ -72,7 +72,7 @@ suite('the git repository', { skip: skipWithoutCommand('git') }, () => {
     })
   }
 
-  test('can be installed by npm install --omit=dev in a folder that has only its package.json', async (t) => {
+  test('npm install --omit=dev succeeds in a folder that contains only package.json', async (t) => {
     const project = createTempDirectory(t)
     const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as object
     await writeFile(join(project, 'package.json'), JSON.stringify({ ...manifest, devDependencies: {} }))

@@ -39,7 +39,7 @@ suite('the package', async () => {
     assert.ok(!files.some((path) => path.includes('/left.')))
   })
 
-  test('has comments only in its declarations', async () => {
+  test('contains no comments except in type declarations', async () => {
     for (const path of files.filter((name) => name.endsWith('js'))) {
       assert.doesNotMatch(await readFile(join(folder, path), 'utf8'), /^\s*(\/\/|\/\*)/m, path)
     }
@@ -49,7 +49,7 @@ suite('the package', async () => {
     )
   })
 
-  test('has correct types for every module resolution mode', async () => {
+  test('contains correct types for every module resolution mode', async () => {
     const result = await checkPackage(createPackageFromTarballData(await readFile(tarball)))
     assert.ok(result.types !== false)
     assert.deepEqual([result.types.kind, result.problems], ['included', []])

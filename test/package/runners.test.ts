@@ -33,7 +33,7 @@ const RUNNERS: Readonly<Record<string, Runner>> = {
   AVA: { import: "import test from 'ava'" },
 }
 
-test('docs/stores.md lists the tested runners', () => {
+test('docs/stores.md lists the same test runners as this test', () => {
   assert.deepEqual([...DOCUMENTED_RUNNERS.keys()], Object.keys(RUNNERS))
 })
 
@@ -66,7 +66,7 @@ for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of O
       assert.match(output, new RegExp(`\\b${Object.keys(CHECKS).length}\\b`))
     })
 
-    test('prints the error of a failed conformance test', async (t) => {
+    test('prints the error if a conformance test fails', async (t) => {
       const output = await runSuite(t, '() => ({ ...memoryStore(), ping: () => new Promise(() => {}) })', false)
       assert.ok(output.includes('ping() timed out after 1000 ms.'), output)
     })

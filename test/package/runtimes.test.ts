@@ -65,7 +65,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       const main = addTestOwners(FRAMEWORK_EXAMPLES[0]!.code).replace('3000', `${port}, '127.0.0.1'`)
       await startInProject(t, await createProject(t, { 'main.mjs': main }), SERVICE_COMMANDS[name]!, port)
 
-      await t.test(`fulfills the contract (${name})`, async (t) => {
+      await t.test(`responds as expected to every contract case (${name})`, async (t) => {
         const client = connectClient('http', port)
         t.after(() => client.close())
         await testCases(t, { name, client, isHttp1: true })
@@ -73,7 +73,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
         assert.deepEqual([list.status, list.body], [200, MANY_PLANTS_JSON])
       })
 
-      await t.test(`rejects an upload while it is sent, and closes the connection (${name})`, async (t) => {
+      await t.test(`rejects an upload before its body has ended, and closes the connection (${name})`, async (t) => {
         const client = await RawConnection.open(port)
         t.after(() => client.socket.destroy())
         client.send('POST /plants HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n')
@@ -93,7 +93,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       })
     })
 
-    test(`the standalone server keeps plants in SQLite across restarts, and exits with 0 (${name})`, async (t) => {
+    test(`the standalone server keeps plants in SQLite across restarts (${name})`, async (t) => {
       const project = await createProject(t)
       const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${join(project, 'plants.db')}` }
       const [first, second] = [await findFreePort(), await findFreePort()]
@@ -107,7 +107,7 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       assert.equal((await sendToPort(second, del('secret', 9007199254740993n))).status, 204)
     })
 
-    test(`the standalone server supports an in-memory SQLite database (${name})`, async (t) => {
+    test(`the standalone server works with an in-memory SQLite database (${name})`, async (t) => {
       const port = await findFreePort()
       const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: 'sqlite::memory:' }
       await startInProject(t, await createProject(t), PROGRAM_COMMANDS[name]!, port, env)
@@ -115,14 +115,18 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       assert.equal((await sendToPort(port, get('secret'))).body, '[{"name":"Fern"}]')
     })
 
-    test(`the standalone server sends 500 if SQLite fails (${name})`, { skip: skipWithoutSqlite }, async (t) => {
-      const project = await createProject(t)
-      const path = join(project, 'plants.db')
-      const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${path}` }
-      const port = await findFreePort()
-      await startInProject(t, project, PROGRAM_COMMANDS[name]!, port, env)
-      openSqlite(t, path).exec('DROP TABLE plants')
-      assert.equal((await sendToPort(port, get('secret'))).status, 500)
-    })
+    test(
+      `the standalone server responds with 500 if SQLite fails (${name})`,
+      { skip: skipWithoutSqlite },
+      async (t) => {
+        const project = await createProject(t)
+        const path = join(project, 'plants.db')
+        const env = { PLANT_STORE_TOKENS: 'ada:secret', PLANT_STORE_URL: `sqlite:${path}` }
+        const port = await findFreePort()
+        await startInProject(t, project, PROGRAM_COMMANDS[name]!, port, env)
+        openSqlite(t, path).exec('DROP TABLE plants')
+        assert.equal((await sendToPort(port, get('secret'))).status, 500)
+      },
+    )
   })
 }

@@ -25,11 +25,11 @@ createPlantStore({
 })
 createPlantStore({ tokens, authenticate: undefined, store: undefined, maxLimit: undefined, onError: undefined })
 createPlantStore({ tokens, onResponse: ({ request }: { request: HostRequest }) => request.socket.remoteAddress })
-// @ts-expect-error the request can be an HTTP/2 request
+// @ts-expect-error the request may be an HTTP/2 request
 createPlantStore({ tokens, onResponse: ({ request }: { request: IncomingMessage }) => request.url })
-// @ts-expect-error the request can be an HTTP/2 request
+// @ts-expect-error the request may be an HTTP/2 request
 createPlantStore({ tokens, onError: (_, request: IncomingMessage) => request.url })
-// @ts-expect-error the request can be an HTTP/2 request
+// @ts-expect-error the request may be an HTTP/2 request
 createPlantStore({ authenticate: (_, request: IncomingMessage) => request.url })
 // @ts-expect-error 40402 isn't an error code
 createPlantStore({ tokens, onResponse: ({ error }) => error === 40402 })

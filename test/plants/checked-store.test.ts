@@ -58,7 +58,7 @@ suite('the checked list method', () => {
     })
   }
 
-  test('treats an empty page as the end of the list, even if hasMore is true', () => {
+  test('treats an empty page as the end of the list even if hasMore is true', () => {
     assert.deepEqual(callStore('list', { plants: [], hasMore: true }), { plants: [], hasMore: false })
   })
 })

@@ -45,7 +45,7 @@ test('sends the modified plants of a custom store that delegates to a built-in s
   assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"Fern","tag":"FERN"}]')
 })
 
-test('a built-in store returns decoded plants to other callers', async () => {
+test('an instrumented built-in store returns decoded plants to callers outside the service', async () => {
   const { plants } = await createStoreCallMetrics()
     .instrument(createStoreWithPlant())
     .list('ada', { limit: 1, maxBytes: 1 })

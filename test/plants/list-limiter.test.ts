@@ -18,8 +18,8 @@ const CLIENT_EVENTS = {
   onClose: (client: EventEmitter, listener: () => void) => client.on('gone', listener),
 }
 
-suite('a limiter of long lists per owner', () => {
-  test('resumes queued lists in order, except for those whose clients have disconnected', async () => {
+suite('the list limiter', () => {
+  test('resumes queued lists in order, skipping lists whose clients have disconnected', async () => {
     const slots = new ListLimiter(2, 60_000, CLIENT_EVENTS)
     const lists = Array.from({ length: 5 }, () => createList())
     const [first, second, third, fourth, fifth] = lists.map((list) => slots.acquire(list))
@@ -43,7 +43,7 @@ suite('a limiter of long lists per owner', () => {
     assert.equal(await waits, false)
   })
 
-  test('rejects a list that has waited for too long, and gives its place to the next list', async () => {
+  test('rejects a list that has waited longer than the timeout', async () => {
     const slots = new ListLimiter(1, 1, CLIENT_EVENTS)
     assert.equal(slots.acquire(createList()), undefined)
     const reason = 'The list waited 1 ms for another list of its owner to end (maxListsPerOwner is 1).'
@@ -53,7 +53,7 @@ suite('a limiter of long lists per owner', () => {
   })
 
   for (const limit of [Infinity, 2400]) {
-    test(`makes a list with the limit ${limit} reread its first page after waiting, and return all plants`, async () => {
+    test(`rereads the first page of a list that had to wait (limit ${limit})`, async () => {
       const store = memoryStore()
       for (let id = 1n; id <= 2500n; id++) void store.create('ada', { id, name: 'Fern' })
       const reads: (bigint | undefined)[] = []

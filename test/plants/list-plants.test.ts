@@ -60,7 +60,7 @@ const STORES = [
   ['that ignores maxBytes', ignoreMaxBytes],
 ] as const
 
-suite('following Link headers returns each plant exactly once, for', () => {
+suite('following the Link headers returns each plant exactly once', () => {
   const half = 'x'.repeat(MAX_PAGE_BYTES / 2)
   const rows: Readonly<Record<string, readonly string[]>> = {
     ...Object.fromEntries([0, 1, 999, 1000, 1001, 2000, 2500].map((count) => [`${count} plants`, repeatName(count)])),
@@ -91,14 +91,14 @@ suite('following Link headers returns each plant exactly once, for', () => {
     }
   }
 
-  test('maxLimit, if the client requests a higher limit or no limit', async (t) => {
+  test('following the Link headers returns each plant exactly once if maxLimit is lower than the requested limit', async (t) => {
     const server = await servePlants(t, { store: createStoreWithNames(['1', '2', '3']), maxLimit: 2 })
     const lists = ['[{"name":"1"},{"name":"2"}]', '[{"name":"3"}]']
     for (const path of ['/plants', '/plants?limit=4']) assert.deepEqual(await followLinks(server, path), lists)
   })
 })
 
-suite('hasMore decides whether another page is read', () => {
+suite('hasMore determines whether the service reads another page', () => {
   /** Serves pages of one plant each, and records the cursor of each page. */
   async function serveOneByOne(t: TestContext, names: readonly string[], hasMore: (isLast: boolean) => boolean) {
     const reads: unknown[] = []
@@ -111,33 +111,33 @@ suite('hasMore decides whether another page is read', () => {
     return { server: await servePlants(t, { store: overrideStore(memory, { list }) }), reads }
   }
 
-  test('after a page that is not full', async (t) => {
+  test('the service reads another page after a short page if hasMore is true', async (t) => {
     const { server, reads } = await serveOneByOne(t, ['a', 'b'], (isLast) => !isLast)
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"a"},{"name":"b"}]')
     assert.deepEqual(reads, [undefined, createId(0)])
   })
 
-  test('after a page that exceeds maxBytes', async (t) => {
+  test('the service reads no other page after a page that exceeds maxBytes if hasMore is false', async (t) => {
     const name = 'x'.repeat(2 * MAX_PAGE_BYTES)
     const { server, reads } = await serveOneByOne(t, [name, name], () => false)
     assert.equal((await sendRequest(server, get('ada'))).body, JSON.stringify([{ name }]))
     assert.deepEqual(reads, [undefined])
   })
 
-  test('until a page is empty, even if hasMore remains true', async (t) => {
+  test('the service stops reading after an empty page even if hasMore is always true', async (t) => {
     const { server, reads } = await serveOneByOne(t, ['a', 'b'], () => true)
     assert.equal((await sendRequest(server, get('ada'))).body, '[{"name":"a"},{"name":"b"}]')
     assert.deepEqual(reads, [undefined, createId(0), createId(1)])
   })
 
-  test('but not after an empty first page, even if hasMore is true', async (t) => {
+  test('the service stops reading after an empty first page even if hasMore is true', async (t) => {
     const { server } = await serveOneByOne(t, [], () => true)
     const { headers, body } = await sendRequest(server, get('ada', '/plants?limit=1'))
     assert.deepEqual([body, headers['link']], ['[]', undefined])
   })
 })
 
-suite('hasMore decides whether a limited list has a Link header', () => {
+suite('hasMore determines whether a list with a limit has a Link header', () => {
   for (const [hasMore, limit, link] of [
     [true, 2, '<plants?limit=2&after=2>; rel="next"'],
     [false, 2, undefined],
@@ -158,7 +158,7 @@ suite('hasMore decides whether a limited list has a Link header', () => {
   }
 })
 
-test('a limited list is not read beyond its limit, neither for its Link header nor for its body', async () => {
+test('the service never reads plants beyond the limit of a list', async () => {
   for (const [limit, first, second] of [
     [1000, [undefined], []],
     [1500, [undefined, createId(999)], [undefined, createId(999)]],
@@ -174,7 +174,7 @@ test('a limited list is not read beyond its limit, neither for its Link header n
   }
 })
 
-test('a limited list with too many ids for the snapshot is shortened, and its Link header points to the rest', async (t) => {
+test('a list with too many ids for the snapshot is shortened, and its Link header points to the rest', async (t) => {
   const count = 200_000
   const store: Store = {
     ...memoryStore(),
@@ -196,7 +196,7 @@ test('a limited list with too many ids for the snapshot is shortened, and its Li
 })
 
 for (const limit of [Infinity, 4500]) {
-  test(`reads each page of a list with the limit ${limit} in a separate event-loop tick`, async () => {
+  test(`the service reads each page of a list in a separate event-loop tick (limit ${limit})`, async () => {
     let turn = 0
     const count = (): void => {
       turn++
@@ -230,7 +230,7 @@ for (const version of ['', ' HTTP/1.0', ' HTTP/2.0']) {
   })
 }
 
-suite('a list that is longer than the maximum string length', () => {
+suite('a list longer than the maximum string length', () => {
   const rest = encodeFields({ id: 0n, name: 'x'.repeat(1_000_000) })
 
   test('is sent completely', async (t) => {
@@ -251,7 +251,7 @@ suite('a list that is longer than the maximum string length', () => {
       ['?limit=560', undefined],
       ['?limit=559', '<plants?limit=559&after=559>; rel="next"'],
     ] as const) {
-      test(`is sent for GET /plants${query}, with a store ${which}`, async (t) => {
+      test(`begins to arrive for GET /plants${query}, with a store ${which}`, async (t) => {
         const server = await servePlants(t, { store: keeping(createStoreWithCopies(560, rest)) })
         const response = await openResponse(server, get('ada', `/plants${query}`))
         assert.deepEqual([response.statusCode, response.headers['link']], [200, link])
@@ -262,11 +262,11 @@ suite('a list that is longer than the maximum string length', () => {
   }
 })
 
-suite('a client that does not read its response uses less than 2 MiB of memory', () => {
+suite('a client that does not read its response occupies less than 2 MiB of memory', () => {
   const names = { '60 kB': 'x'.repeat(60_000), '60 kB of JSON escapes': '\u0001'.repeat(10_000) }
   for (const [what, name] of Object.entries(names)) {
     for (const query of ['', '?limit=1000']) {
-      test(`with GET /plants${query} of plants of ${what}`, async (t) => {
+      test(`for GET /plants${query} with plants of ${what}`, async (t) => {
         const memory = createStoreWithCopies(1001, encodeFields({ id: 0n, name }))
         // Created anew for each page, like rows from a database.
         const renew = (plant: EncodedPlant | NewPlant): EncodedPlant => {

@@ -24,7 +24,7 @@ for (const text of [...INVALID_IDS, '9223372036854775808', '-9223372036854775809
 const EVERY_UTF8_LENGTH = 'a\u007f\u0080é\u07ff\u0800楓\uffff🌵\u{10ffff}'
 
 for (const text of [EVERY_UTF8_LENGTH, '{"name":"Fern"}']) {
-  test(`encodeUtf8 encodes ${text} as one character per byte, and decodeUtf8 decodes it`, () => {
+  test(`decodeUtf8 reverses encodeUtf8, which returns one character per byte, for ${text}`, () => {
     assert.deepEqual(Buffer.from(encodeUtf8(text), 'latin1'), Buffer.from(text))
     assert.equal(decodeUtf8(encodeUtf8(text)), text)
   })
@@ -43,17 +43,17 @@ for (const [value, expected] of [
     assert.equal(isValidText(value), expected))
 }
 
-test('encodeFields omits the id, an absent tag and the opening brace, and appends the separator and the next opening brace', () => {
+test('encodeFields returns name and tag, followed by the separator and the opening brace of the next plant', () => {
   assert.equal(encodeFields({ id: 1n, name: 'a "fern"', tag: '' }), '"name":"a \\"fern\\"","tag":""},{')
   assert.equal(encodeFields({ id: 1n, name: '', tag: undefined }), '"name":""},{')
 })
 
-test('decodePlant returns the plant that encodeFields has encoded', () => {
+test('decodePlant returns the plant that encodeFields encoded', () => {
   const plant = { id: 1n, name: 'Żółta paproć "\\\n', tag: '日本の楓 🌵' }
   assert.deepEqual(decodePlant(new EncodedPlant(1n, encodeFields(plant))), plant)
 })
 
-test('an encoded plant keeps its JSON unchanged, and can lack a tag', () => {
+test('encodeFields returns the JSON of an encoded plant unchanged', () => {
   const rest = '"name":"F\\u0065rn"},{'
   const plant = new EncodedPlant(1n, rest)
   assert.equal(encodeFields(plant), rest)
@@ -78,7 +78,7 @@ for (const [name, tag] of TEXTS.flatMap((text) => [[text], ['Fern', text], [text
   })
 }
 
-test('a StoreUnavailableError has its own name and keeps its cause', () => {
+test('a StoreUnavailableError has its own name and the given cause', () => {
   const cause = new Error('no route to host')
   const error = new StoreUnavailableError('the database is away', { cause })
   assert.ok(error instanceof Error)
@@ -87,7 +87,7 @@ test('a StoreUnavailableError has its own name and keeps its cause', () => {
   assert.deepEqual(Object.keys(error), ['isOutcomeUnknown'])
 })
 
-test('isOutcomeUnknown of a StoreUnavailableError defaults to false', () => {
+test('isOutcomeUnknown in a StoreUnavailableError defaults to false', () => {
   const errors = [{}, { isOutcomeUnknown: false }, { isOutcomeUnknown: true }].map(
     (options) => new StoreUnavailableError('away', options),
   )

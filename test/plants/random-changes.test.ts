@@ -26,7 +26,7 @@ async function readIds(body: string | AsyncIterable<string>): Promise<number[]> 
   return (JSON.parse(text) as { name: string }[]).map(({ name }) => Number(name))
 }
 
-test('consecutive lists return each unchanged plant exactly once while other plants are created and deleted', async () => {
+test('consecutive lists return each permanent plant exactly once while other plants are created and deleted', async () => {
   const property = fc.asyncProperty(fc.uniqueArray(ids), changes, limits, async (first, changes, limits) => {
     const store = memoryStore()
     for (const id of first) void store.create('ada', createPlant(id))

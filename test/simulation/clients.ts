@@ -74,7 +74,7 @@ export class Clients {
 
   #startWrite(target: CallTarget, kind: Write['kind'], key: string, size: Write['size']): Call | undefined {
     const name = kind === 'create' ? `${NAME_PREFIXES[size]} ${this.#callCount}` : undefined
-    // At most one delete of a plant is pending at a time, because two of them can't be distinguished.
+    // At most one delete of a plant is pending at a time, because two deletes can't be distinguished.
     const isDuplicateDelete = [...this.#model.pendingWrites].some(
       (write) => write.key === key && write.name === undefined,
     )

@@ -10,14 +10,14 @@ const RUN_SCRIPT = fileURLToPath(new URL('run.ts', import.meta.url))
 // Each simulation runs in a child process, because node:test's async hooks would double the cost of promises.
 suite('a simulation of 1,000 seeds', { concurrency: true }, () => {
   for (const { name } of systems) {
-    test(`finds no violation in ${name}`, async () => {
+    test(`finds no violation of the model in ${name}`, async () => {
       await promisify(execFile)(process.execPath, [...process.execArgv, RUN_SCRIPT, name])
     })
   }
 })
 
 for (const system of systems) {
-  test(`each mutant of ${system.name} changes the source`, () => {
+  test(`every mutant of ${system.name} changes the source`, () => {
     for (const [file, mutants] of Object.entries(system.mutants))
       for (const mutant of mutants) applyMutant(file, mutant)
   })

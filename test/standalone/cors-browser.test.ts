@@ -8,7 +8,7 @@ import { startProgram, TOKEN } from '../support/program/program.ts'
 /** The part of a response that the page can read, or the name of the error. */
 type BrowserResult = Readonly<{ status: number; body: string; headers: Readonly<Record<string, string>> }> | string
 
-suite('a web page of another origin, in a browser,', { skip: skipWithoutChromium }, () => {
+suite('a web page from another origin in a browser', { skip: skipWithoutChromium }, () => {
   /** Makes the page send a request with `fetch`. */
   function fetchFrom(page: WebUiPage, url: string, init: RequestInit = {}): Promise<BrowserResult> {
     const given = { headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }, ...init }
@@ -38,14 +38,14 @@ suite('a web page of another origin, in a browser,', { skip: skipWithoutChromium
 
   for (const [what, start, own] of [
     [
-      'of the program, with its origin in a list',
+      'on the standalone server with a list of origins',
       (t, origin) => startWith(t, `https://a.example,${origin}`),
       ['x-request-id'],
     ],
-    ['of the program, with *', (t) => startWith(t, '*'), ['x-request-id']],
-    ['of an embedding server', startHost, []],
+    ['on the standalone server with *', (t) => startWith(t, '*'), ['x-request-id']],
+    ['on an embedding server', startHost, []],
   ] as readonly [what: string, start: typeof startHost, own: readonly string[]][]) {
-    test(`can create, list and delete plants ${what}, and read errors and Link headers`, async (t) => {
+    test(`can create, list and delete plants ${what}`, async (t) => {
       const page = await openPage(t, serveBlankPage)
       const url = await start(t, page.url)
       for (const [path, init, status, body, header] of [
@@ -68,8 +68,8 @@ suite('a web page of another origin, in a browser,', { skip: skipWithoutChromium
     })
   }
 
-  for (const origins of ['*', 'a list']) {
-    test(`can send any request header, with ${origins}`, async (t) => {
+  for (const origins of ['*', 'a list of origins']) {
+    test(`can send any request header to the standalone server with ${origins}`, async (t) => {
       const page = await openPage(t, serveBlankPage)
       const url = await startWith(t, origins === '*' ? '*' : `https://a.example,${page.url}`)
       const names = ['traceparent', 'sentry-trace', 'baggage', 'X-Requested-With', 'Cache-Control', 'X-Request-Id', 'X']
@@ -80,9 +80,12 @@ suite('a web page of another origin, in a browser,', { skip: skipWithoutChromium
   }
 
   for (const [what, start] of [
-    ['without CORS', (t) => startWith(t, '')],
-    ['if only other origins are allowed', (t) => startWith(t, 'http://127.0.0.1:1,https://a.example')],
-    ['of an embedding server that allows only another origin', (t) => startHost(t, 'https://a.example')],
+    ['on the standalone server without CORS', (t) => startWith(t, '')],
+    [
+      'on the standalone server if only other origins are allowed',
+      (t) => startWith(t, 'http://127.0.0.1:1,https://a.example'),
+    ],
+    ['on an embedding server that allows only another origin', (t) => startHost(t, 'https://a.example')],
   ] as readonly [what: string, start: (t: TestContext) => Promise<string>][]) {
     test(`can't read or change plants ${what}`, async (t) => {
       const page = await openPage(t, serveBlankPage)

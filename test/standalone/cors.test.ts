@@ -66,24 +66,36 @@ suite('the CORS headers are correct', () => {
   for (const [error, line, rest] of ERROR_REQUESTS) {
     // If `node:http` rejects a request, its origin is unknown.
     const isUnread = error === 40800 || error === 43100 || rest.includes('no field')
-    test(`in the error ${error} for ${line}${isUnread ? ', which node:http rejects' : ''}`, async (t) => {
+    test(`in the error response ${error} to ${line}${isUnread ? ', which node:http rejects' : ''}`, async (t) => {
       const answer = await requestWithOrigins(t, ORIGIN_LIST, line, `Origin: ${LISTED_ORIGIN}\r\n${rest}`)
       assert.equal((JSON.parse(answer.body) as { error: number }).error, error)
       assert.deepEqual(getCorsHeaders(answer), isUnread ? VARY_HEADERS : LISTED_HEADERS)
     })
   }
 
-  /** The last column has the headers for a request that node:http rejects. */
+  /** The last column contains the headers of the response to a request that node:http rejects. */
   for (const [what, origins, origin, fields, unread] of [
-    ['without CORS', undefined, LISTED_ORIGIN, {}, {}],
-    ['with * and an Origin', '*', 'https://any.example', createAllowedHeaders('*'), createAllowedHeaders('*')],
-    ['with * and without an Origin', '*', '', createAllowedHeaders('*'), createAllowedHeaders('*')],
-    ['with a list that contains the Origin', ORIGIN_LIST, LISTED_ORIGIN, LISTED_HEADERS, VARY_HEADERS],
-    ['with a list that lacks the Origin', ORIGIN_LIST, 'https://a.example.evil', VARY_HEADERS, VARY_HEADERS],
-    ['with a list and without an Origin', ORIGIN_LIST, '', VARY_HEADERS, VARY_HEADERS],
-    ['with a single origin and without an Origin', LISTED_ORIGIN, '', VARY_HEADERS, LISTED_HEADERS],
+    ['with CORS disabled', undefined, LISTED_ORIGIN, {}, {}],
+    [
+      'with * and a request with an Origin field',
+      '*',
+      'https://any.example',
+      createAllowedHeaders('*'),
+      createAllowedHeaders('*'),
+    ],
+    ['with * and a request without an Origin field', '*', '', createAllowedHeaders('*'), createAllowedHeaders('*')],
+    ['with a list that contains the origin of the request', ORIGIN_LIST, LISTED_ORIGIN, LISTED_HEADERS, VARY_HEADERS],
+    [
+      'with a list that lacks the origin of the request',
+      ORIGIN_LIST,
+      'https://a.example.evil',
+      VARY_HEADERS,
+      VARY_HEADERS,
+    ],
+    ['with a list and a request without an Origin field', ORIGIN_LIST, '', VARY_HEADERS, VARY_HEADERS],
+    ['with a single origin and a request without an Origin field', LISTED_ORIGIN, '', VARY_HEADERS, LISTED_HEADERS],
   ] as const) {
-    test(`${what}, both in 200 responses and for a request that node:http rejects`, async (t) => {
+    test(what, async (t) => {
       const from = origin === '' ? '' : `Origin: ${origin}\r\n`
       for (const path of ['/plants', '/livez', '/readyz', '/openapi.json']) {
         const answer = await requestWithOrigins(
@@ -126,7 +138,7 @@ suite('a preflight', () => {
     ['/plants/', undefined, 404],
     ['/plants/%zz', PLANT, 401],
   ] as const) {
-    test(`for ${path} doesn't need a token`, async (t) => {
+    test(`for ${path} succeeds without a token`, async (t) => {
       for (const [origins, fields] of [
         ['https://a.example', { ...VARY_HEADERS, ...createAllowedHeaders('https://a.example') }],
         ['*', createAllowedHeaders('*')],
@@ -139,13 +151,13 @@ suite('a preflight', () => {
       }
     })
 
-    test(`for ${path} from an unlisted origin gets the usual response to OPTIONS`, async (t) => {
+    test(`for ${path} from an unlisted origin results in the usual response to OPTIONS`, async (t) => {
       const answer = await preflight(t, `${LISTED_ORIGIN},https://b.example`, `OPTIONS ${path}`)
       assert.deepEqual([answer.status, getCorsHeaders(answer)], [status, VARY_HEADERS])
     })
   }
 
-  test('for OPTIONS * lists the methods of the whole server', async (t) => {
+  test('the preflight response for OPTIONS * lists the methods of the whole server', async (t) => {
     const answer = await preflight(t, '*', 'OPTIONS *')
     assert.equal(answer.headers.get('access-control-allow-methods'), 'GET, HEAD, POST, DELETE, OPTIONS')
   })
@@ -168,7 +180,7 @@ suite('a preflight', () => {
     ['OPTIONS without Access-Control-Request-Method', 'OPTIONS /plants', ORIGIN],
     ['OPTIONS without Origin', 'OPTIONS /plants', METHOD],
   ] as const) {
-    test(`is not recognized in ${what}`, async (t) => {
+    test(`is not detected in ${what}`, async (t) => {
       assert.deepEqual(getCorsHeaders(await preflight(t, '*', line, fields)), createAllowedHeaders('*'))
     })
   }

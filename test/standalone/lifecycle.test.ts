@@ -24,7 +24,7 @@ async function sendGet(program: Program, path: string): Promise<string> {
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`${signal} stops a program without connections immediately with status 0, and SIGUSR1 does not open the inspector`, async (t) => {
+  test(`${signal} stops an idle standalone server immediately with status 0`, async (t) => {
     const program = await startProgram(t)
     program.child.kill('SIGUSR1')
     assert.match(await sendGet(program, '/livez'), /^HTTP\/1.1 200 /)
@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   })
 }
 
-test('SIGTERM stops a program that is still connecting to its store, with status 0', async (t) => {
+test('SIGTERM stops the standalone server with status 0 even before the database connection is established', async (t) => {
   const server = createServer()
   const asked = once(server, 'connection')
   await listen(server)
@@ -51,7 +51,7 @@ test('SIGTERM stops a program that is still connecting to its store, with status
   assert.deepEqual(program.stdout.lines, [])
 })
 
-suite('while a request is in flight', () => {
+suite('during a drain with a request in flight', () => {
   /** Starts a program and sends it half of a request. */
   async function startBusy(t: TestContext, environment = {}): Promise<{ program: Program; inFlight: RawConnection }> {
     const program = await startProgram(t, environment)
@@ -62,7 +62,7 @@ suite('while a request is in flight', () => {
     return { program, inFlight }
   }
 
-  test('the draining program is live but not ready, and closes each connection after its response', async (t) => {
+  test('the standalone server is live but not ready, and completes the request', async (t) => {
     const { program, inFlight } = await startBusy(t)
     assert.match(
       await sendGet(program, '/readyz'),
@@ -75,14 +75,14 @@ suite('while a request is in flight', () => {
     assert.equal(await program.exited, 0)
   })
 
-  test('a second signal aborts the request and stops the program immediately, with status 1', async (t) => {
+  test('a second signal stops the standalone server immediately with status 1', async (t) => {
     const { program } = await startBusy(t)
     program.child.kill('SIGTERM')
     assert.equal(await program.exited, 1)
     assert.equal((await program.waitForLogEvent('stop'))['reason'], 'received a second signal, SIGTERM')
   })
 
-  test('the drain timeout aborts the request and stops the program with status 1', async (t) => {
+  test('the standalone server exits with status 1 at the drain timeout', async (t) => {
     const { program } = await startBusy(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '300' })
     assert.equal(await program.exited, 1)
     const { reason, connections } = await program.waitForLogEvent('stop')
@@ -90,7 +90,7 @@ suite('while a request is in flight', () => {
   })
 })
 
-test('during the drain delay, the program is not ready but serves requests as before', async (t) => {
+test('during the drain delay, the standalone server is not ready but keeps serving requests', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
   const kept = await program.connect()
   await kept.send(LIST).waitFor(/\[\]$/)
@@ -106,9 +106,9 @@ test('during the drain delay, the program is not ready but serves requests as be
   assert.equal(await program.exited, 0)
 })
 
-test('a drain under load answers every accepted connection and exits with status 0', async (t) => {
+test('a drain under load completes the requests of all accepted connections', async (t) => {
   // The system resets connections that arrive between the last accept and the close of the socket. This test counts them,
-  // because ports can be reused and so don't identify a connection.
+  // because ports may be reused and so don't identify a connection.
   const log = `import { subscribe } from 'node:diagnostics_channel'
     subscribe('net.server.socket', () => console.error('accepted'))`
   // With a drain timeout shorter than the default, not all clients would finish.
@@ -127,7 +127,7 @@ for (const [what, code] of [
   ['an uncaught exception', `throw new Error('a fault')`],
   ['an unhandled rejection', `Promise.reject(new Error('a fault'))`],
 ]) {
-  test(`${what} is logged in the last line and stops the program with status 1`, async () => {
+  test(`${what} is logged in the last line and stops the standalone server with status 1`, async () => {
     const fault = `process.on('SIGWINCH', () => { ${code!} })`
     const program = await Program.start({}, createImportFlags(fault))
     program.child.kill('SIGWINCH')
@@ -139,7 +139,7 @@ for (const [what, code] of [
   })
 }
 
-test('an unreachable Postgres server is logged once per reason, however many attempts fail', async (t) => {
+test('an unreachable Postgres server is not logged again for the same reason when the connection is retried', async (t) => {
   let tries = 0
   const server = createServer((socket) => {
     tries++
@@ -158,7 +158,7 @@ test('an unreachable Postgres server is logged once per reason, however many att
   assert.ok(reasons.every((reason, i) => reason !== reasons[i - 1]))
 })
 
-test('the program closes its store when it stops', { skip: skipWithoutSqlite }, async (t) => {
+test('the standalone server closes its store when it stops', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const program = await startProgram(t, { PLANT_STORE_URL: `sqlite:${path}` })
   const connection = await program.connect()
@@ -170,15 +170,19 @@ test('the program closes its store when it stops', { skip: skipWithoutSqlite }, 
   assert.equal(existsSync(`${path}-wal`), false)
 })
 
-test('the program closes its store when a signal arrives before it listens', { skip: skipWithoutSqlite }, async (t) => {
-  const path = createDatabasePath(t)
-  const wait = `import { Server } from 'node:net'
+test(
+  'the standalone server closes its store even if a signal arrives before the server listens',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const wait = `import { Server } from 'node:net'
     Server.prototype.listen = function () { process.kill(process.pid, 'SIGTERM'); return this }`
-  const program = new Program({ PLANT_STORE_URL: `sqlite:${path}` }, [], createImportFlags(wait))
-  t.after(() => program.stop())
-  assert.equal(await program.exited, 0)
-  assert.deepEqual([existsSync(path), existsSync(`${path}-wal`)], [true, false])
-})
+    const program = new Program({ PLANT_STORE_URL: `sqlite:${path}` }, [], createImportFlags(wait))
+    t.after(() => program.stop())
+    assert.equal(await program.exited, 0)
+    assert.deepEqual([existsSync(path), existsSync(`${path}-wal`)], [true, false])
+  },
+)
 
 for (const [what, way, needs] of [
   ['lost when a new process takes over a shared port', '--migrate', skipWithoutSqlite || skipWithoutNetworkNamespace],
@@ -190,16 +194,20 @@ for (const [what, way, needs] of [
   })
 }
 
-test('processes on a shared port cannot share their admin port', { skip: skipWithoutSqlite }, async (t) => {
-  const environment = {
-    PORT: String(await findFreePort()),
-    PLANT_STORE_URL: `sqlite:${createDatabasePath(t)}`,
-    PLANT_STORE_REUSE_PORT: '1',
-    PLANT_STORE_ADMIN_PORT: String(await findFreePort()),
-  }
-  await startProgram(t, environment)
-  const second = new Program(environment)
-  t.after(() => second.stop())
-  await assert.rejects(second.waitUntilServing(), /PLANT_STORE_ADMIN_PORT must be a free port on HOST; \d+ is in use/)
-  assert.equal(await second.exited, 1)
-})
+test(
+  'a second process on a shared port exits with status 1 if its admin port is in use',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const environment = {
+      PORT: String(await findFreePort()),
+      PLANT_STORE_URL: `sqlite:${createDatabasePath(t)}`,
+      PLANT_STORE_REUSE_PORT: '1',
+      PLANT_STORE_ADMIN_PORT: String(await findFreePort()),
+    }
+    await startProgram(t, environment)
+    const second = new Program(environment)
+    t.after(() => second.stop())
+    await assert.rejects(second.waitUntilServing(), /PLANT_STORE_ADMIN_PORT must be a free port on HOST; \d+ is in use/)
+    assert.equal(await second.exited, 1)
+  },
+)

@@ -30,13 +30,13 @@ test('listen returns a URL with the actual port and a connectable address', asyn
   assert.equal(url, `http://127.0.0.1:${getPort(server)}`)
 })
 
-test('listen returns a URL without the zone ID of the host if the address needs none', async (t) => {
+test('listen omits the zone ID of the host from the URL if the address is not link-local', async (t) => {
   const server = createServer()
   const url = await listenUntilEnd(t, { ...SERVICE_TARGET, host: '::1%lo' }, server)
   assert.equal(url, `http://[::1]:${getPort(server)}`)
 })
 
-test('listen encodes the zone ID of a link-local address as in RFC 6874', async (t) => {
+test('listen percent-encodes the zone ID of a link-local address in the URL (RFC 6874)', async (t) => {
   class LinkLocal extends Server {
     override address(): ReturnType<Server['address']> {
       return { address: 'fe80::1%eth0', family: 'IPv6', port: 80 }
@@ -52,7 +52,7 @@ test('listen encodes the zone ID of a link-local address as in RFC 6874', async 
   )
 })
 
-test('--ready reaches a server whose host has a zone ID', async (t) => {
+test('--ready connects to a host with a zone ID', async (t) => {
   const port = String(await findFreePort())
   const environment = { HOST: '::1%lo', PORT: port }
   await startProgram(t, environment)
@@ -67,13 +67,13 @@ for (const [what, findPlace, problem, output] of [
     '1\n',
   ],
   [
-    'Unix socket, and the umask of the primary does not change its mode (insecure permissions)',
+    'Unix socket, whose mode the umask of the primary does not change (insecure permissions)',
     (t: TestContext) => ({ HOST: join(createTempDirectory(t), 'socket') }),
     'HOST must be a path where a Unix socket can be created; a process is listening on it',
     '660\n1\n',
   ],
 ] as const) {
-  test(`workers of node:cluster do not share the ${what}`, { timeout: 60_000 }, async (t) => {
+  test(`node:cluster workers do not share the ${what}`, { timeout: 60_000 }, async (t) => {
     const primary = `
       import cluster from 'node:cluster'
       import { statSync } from 'node:fs'
@@ -133,7 +133,7 @@ function listenOnPath(server: Server, path: string, mode: string): Promise<strin
 }
 
 suite('the Unix socket file', () => {
-  test('has its final permissions as soon as it exists, so that nobody else can connect before (race condition)', async (t) => {
+  test('the Unix socket file has its final permissions as soon as it exists (race condition)', async (t) => {
     const path = createSocketPath(t)
     const umask = process.umask(0o027)
     t.after(() => process.umask(umask))
@@ -153,7 +153,7 @@ suite('the Unix socket file', () => {
     assert.deepEqual(readdirSync(dirname(path)), ['http.sock'])
   })
 
-  test('has its final permissions even if a default ACL of its folder overrides the umask (insecure permissions)', async (t) => {
+  test('the Unix socket file has its final permissions even if an ACL overrides the umask (insecure permissions)', async (t) => {
     const path = createSocketPath(t)
     class InFolderWithAcl extends Server {
       override listen(...args: never[]): this {
@@ -168,7 +168,7 @@ suite('the Unix socket file', () => {
     assert.equal(statSync(path).mode & 0o777, 0o660)
   })
 
-  test('has a temporary name with 64 random bits that nobody else can create in advance (socket squatting)', async (t) => {
+  test('the Unix socket file has an unpredictable temporary name (socket squatting)', async (t) => {
     const names = new Set<string>()
     class Watched extends Server {
       override listen(...args: never[]): this {
@@ -186,29 +186,25 @@ suite('the Unix socket file', () => {
     for (const name of names) assert.match(name, /^\.[\w-]{11}$/)
   })
 
-  test(
-    'can have a path of maximum length, although its temporary name is longer',
-    { skip: skipWithoutProc },
-    async (t) => {
-      const folder = createTempDirectory(t)
-      const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
-      mkdirSync(long)
-      const path = join(long, 's')
-      assert.equal(Buffer.byteLength(path), 103)
-      const server = createServer((_, response) => response.end('here'))
-      t.after(() => close(server))
-      await listenOnPath(server, path, '640')
-      assert.equal(statSync(path).mode & 0o777, 0o640)
-      await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
-      assert.deepEqual(readdirSync(long), ['s'])
-      const client = await RawConnection.open(path)
-      assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
-      await close(server)
-      assert.deepEqual(readdirSync(long), [])
-    },
-  )
+  test('the Unix socket file can have a path of maximum length', { skip: skipWithoutProc }, async (t) => {
+    const folder = createTempDirectory(t)
+    const long = join(folder, 'a'.repeat(100 - Buffer.byteLength(folder)))
+    mkdirSync(long)
+    const path = join(long, 's')
+    assert.equal(Buffer.byteLength(path), 103)
+    const server = createServer((_, response) => response.end('here'))
+    t.after(() => close(server))
+    await listenOnPath(server, path, '640')
+    assert.equal(statSync(path).mode & 0o777, 0o640)
+    await assert.rejects(listenOnPath(createServer(), path, '600'), { exitStatus: 1 })
+    assert.deepEqual(readdirSync(long), ['s'])
+    const client = await RawConnection.open(path)
+    assert.match(await client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').closed, /here$/)
+    await close(server)
+    assert.deepEqual(readdirSync(long), [])
+  })
 
-  test('is removed when its server closes, unless another server has replaced it or its folder is gone', async (t) => {
+  test('the Unix socket file is removed when its server closes, unless another server has replaced it', async (t) => {
     const path = createSocketPath(t)
     const servers = [createServer(), createServer(), createServer()]
     const [first, second, third] = servers as [Server, Server, Server]
@@ -226,7 +222,7 @@ suite('the Unix socket file', () => {
     await close(third)
   })
 
-  test('is removed when the drain timeout stops the program', async (t) => {
+  test('the Unix socket file is removed even if the drain timeout stops the standalone server', async (t) => {
     const path = createSocketPath(t)
     const program = await startProgram(t, { HOST: path, PLANT_STORE_DRAIN_TIMEOUT_MS: '500' })
     assert.equal(statSync(path).mode & 0o777, 0o660)
@@ -238,7 +234,7 @@ suite('the Unix socket file', () => {
     assert.equal(existsSync(path), false)
   })
 
-  test('is replaced if a killed program has left it behind', async (t) => {
+  test('the Unix socket file is replaced if a killed process has left it behind', async (t) => {
     const path = createSocketPath(t)
     const killed = await startProgram(t, { HOST: path })
     killed.child.kill('SIGKILL')
@@ -249,10 +245,10 @@ suite('the Unix socket file', () => {
   })
 })
 
-suite('listen rejects a Unix socket path', () => {
+suite('invalid Unix socket paths', () => {
   const problem = 'HOST must be a path where a Unix socket can be created'
 
-  test('that another server uses or that is another kind of file, and does not change that file', async (t) => {
+  test('listen rejects an existing path without changing the file', async (t) => {
     const [path, mine] = [createSocketPath(t), createSocketPath(t)]
     const first = createServer((_, response) => response.end())
     t.after(() => close(first))
@@ -270,7 +266,7 @@ suite('listen rejects a Unix socket path', () => {
     assert.equal(readFileSync(mine, 'utf8'), 'mine')
   })
 
-  test('whose parent is not a folder', async (t) => {
+  test('listen rejects a path whose parent is not a folder', async (t) => {
     const path = createSocketPath(t)
     writeFileSync(path, 'mine')
     const umask = process.umask(0o027)
@@ -284,7 +280,7 @@ suite('listen rejects a Unix socket path', () => {
   })
 })
 
-suite('a program on a Unix socket', () => {
+suite('the standalone server on a Unix socket', () => {
   test('prints a curl command that creates a plant', { skip: skipWithoutCommand('curl') }, async (t) => {
     const program = new Program({ HOST: createSocketPath(t) })
     t.after(() => program.stop())
@@ -295,7 +291,7 @@ suite('a program on a Unix socket', () => {
     assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
-  test('is reachable by --ready, and has its admin port at 127.0.0.1', async (t) => {
+  test('serves --ready on the socket and the admin port on 127.0.0.1', async (t) => {
     const path = createSocketPath(t)
     const asking = (): Promise<unknown> => new Program({ HOST: path }, ['--ready']).exited
     assert.equal(await asking(), 1)
@@ -314,8 +310,8 @@ suite('findInheritedSockets', () => {
     { descriptor: 4, name: 'plants' },
   ]
   for (const [what, environment, sockets] of [
-    ['returns no sockets without variables', {}, {}],
-    ['returns no sockets if they belong to another process', { LISTEN_PID: '8', LISTEN_FDS: '1' }, {}],
+    ['returns no sockets if LISTEN_FDS is not set', {}, {}],
+    ['returns no sockets if LISTEN_PID is another process', { LISTEN_PID: '8', LISTEN_FDS: '1' }, {}],
     ['returns the socket of the service', { LISTEN_FDS: '1', LISTEN_FDNAMES: 'plants' }, { service, admin: undefined }],
     ['returns a socket without a name', { LISTEN_FDS: '1' }, { service: { ...service, name: '' }, admin: undefined }],
     [
@@ -343,8 +339,8 @@ suite('findInheritedSockets', () => {
   }
 })
 
-suite('a program with socket activation by systemd', () => {
-  test('listens on the inherited sockets, whatever HOST and PORT say', async (t) => {
+suite('the standalone server with systemd socket activation', () => {
+  test('listens on the inherited sockets instead of the configured ports', async (t) => {
     const [port, adminPort] = [await findFreePort(), await findFreePort()]
     const surroundings = createSocketActivation({ plants: bindSocket(port), admin: bindSocket(adminPort) })
     const program = await startProgram(t, { PORT: '1', PLANT_STORE_ADMIN_PORT: '1' }, surroundings)

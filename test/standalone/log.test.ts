@@ -51,7 +51,7 @@ async function isPortFree(port: number): Promise<boolean> {
   return isListening
 }
 
-test('docs/observability.md lists exactly the log events in the sources', () => {
+test('docs/observability.md lists all log events in the sources, and no others', () => {
   const listed = readDocument('docs/observability.md').text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -64,7 +64,7 @@ test('docs/observability.md lists exactly the log events in the sources', () => 
   assert.deepEqual(names(listed).sort(), [...new Set(logged)].sort())
 })
 
-test('docs/observability.md lists the level of every log event', async (t) => {
+test('docs/observability.md states the actual level of every log event', async (t) => {
   const { program, admin } = await startWithMetrics(t)
   const events = [...(await scrapeMetrics(admin)).matchAll(/^plant_store_log_events_total\{event="([\w-]+)"\}/gm)]
   const rows = readDocument('docs/observability.md').text.matchAll(/^\| `([a-z-]+)` \| (info|warn|error)\b/gm)
@@ -90,7 +90,7 @@ for (const [status, level, signals] of [
   [0, 'info', ['SIGTERM']],
   [1, 'error', ['SIGTERM', 'SIGINT']],
 ] as const) {
-  test(`a stop with status ${status} has the level ${level}`, async (t) => {
+  test(`a stop with status ${status} is logged with the level ${level}`, async (t) => {
     const program = await startProgram(t)
     // While a request is in flight, the second signal stops the program.
     if (signals.length > 1) (await program.connect()).send('GET /livez HTTP/1.1\r\n')
@@ -102,8 +102,8 @@ for (const [status, level, signals] of [
 }
 
 for (const [how, nodeArgs, reasons] of [
-  ['the program logs warnings from Node as JSON', [], ['Careful: the sun is hot']],
-  ['the program logs no warnings from Node with --no-warnings', ['--no-warnings'], []],
+  ['process warnings are logged as JSON', [], ['Careful: the sun is hot']],
+  ['process warnings are not logged with --no-warnings', ['--no-warnings'], []],
 ] as const) {
   test(how, async (t) => {
     const warn = createImportFlags(`process.on('SIGWINCH', () => {
@@ -137,8 +137,8 @@ test('flushLog waits until the buffered lines are written', async () => {
 })
 
 // A program that waits for its log reader would never respond.
-suite('while the log is not read', { timeout: 120_000 }, () => {
-  test('lines beyond the buffer limit are dropped, and their number is logged when the log is read again', async (t) => {
+suite('a log that nobody reads', { timeout: 120_000 }, () => {
+  test('the standalone server drops lines beyond the buffer limit, and logs their number later', async (t) => {
     const program = await startUnread(t)
     await sendRequests(program, REQUESTS)
     program.child.stderr.resume()
@@ -158,7 +158,7 @@ suite('while the log is not read', { timeout: 120_000 }, () => {
     assert.match(program.stderr.lines.at(-1)!, /"event":"stop","exitStatus":0}$/)
   })
 
-  test('the program still exits, after waiting for half a second before and after its last line', async (t) => {
+  test('the standalone server exits on SIGTERM even if its log is not read', async (t) => {
     // Without connections the drain finishes immediately. Its timeout expires while the program waits a second for the
     // log.
     const program = await startUnread(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '800' })
@@ -179,13 +179,13 @@ suite('while the log is not read', { timeout: 120_000 }, () => {
   })
 })
 
-test('getRootCauseMessage returns the message of the innermost cause, or of each error in an AggregateError', () => {
+test('getRootCauseMessage returns the messages of all errors in an AggregateError that is the innermost cause', () => {
   const reasons = ['connect ECONNREFUSED ::1:1', 'connect ECONNREFUSED 127.0.0.1:1']
   const cause = new AggregateError(reasons.map((reason) => new Error(reason)))
   assert.equal(getRootCauseMessage(new Error('The database cannot be used now.', { cause })), reasons.join('; '))
 })
 
-test('getRootCauseMessage joins the lines of a message', () => {
+test('getRootCauseMessage joins the lines of a multi-line message', () => {
   const message = 'error:0A0000BF:SSL routines:no protocols available\n  in the handshake:\n'
   const reason = 'error:0A0000BF:SSL routines:no protocols available in the handshake:'
   assert.equal(getRootCauseMessage(new Error('Cannot connect.', { cause: new Error(message) })), reason)

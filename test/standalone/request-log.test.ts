@@ -34,7 +34,7 @@ function omitVariableFields(event: Readonly<Record<string, unknown>> | undefined
   return rest
 }
 
-test('a failure is logged with its reason, but without any data from the client', async (t) => {
+test('a failure is logged with its reason, but without data from the client', async (t) => {
   const events = captureLog(t)
   await sendToPort(await serveProgram(t, {}, unavailableStore), get(WRITER_TOKEN, '/plants?limit=1234567'))
   const [{ event, request, reason, count }] = events as [Record<string, unknown>]
@@ -45,7 +45,7 @@ test('a failure is logged with its reason, but without any data from the client'
 })
 
 suite('further failures within a second', () => {
-  test('are combined into one line about the latest failure at the end of the second', async (t) => {
+  test('failures within a second are combined into one line with the latest failure', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     const startedAt = performance.now()
@@ -60,7 +60,7 @@ suite('further failures within a second', () => {
     assert.deepEqual(getValues(events, 'request').slice(0, 2), ['a', 'd'])
   })
 
-  test('are logged immediately when the program exits', async (t) => {
+  test('pending failures are logged immediately when the standalone server exits', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     for (let i = 0; i < 3; i++) await sendToPort(port, get(WRITER_TOKEN))
@@ -69,7 +69,7 @@ suite('further failures within a second', () => {
   })
 })
 
-test('a truncated list is logged as incomplete with status 200, and its reason as a failure', async (t) => {
+test('a truncated list is logged as an incomplete response and as a failure', async (t) => {
   const events = captureLog(t)
   const plants = Array.from({ length: 1000 }, (_, i) => ({ id: BigInt(i), name: 'Fern' }))
   const store = overrideStore(memoryStore(), {
@@ -87,7 +87,7 @@ test('a truncated list is logged as incomplete with status 200, and its reason a
   assert.deepEqual(omitVariableFields(response), { ...expected, bytes, complete: false })
 })
 
-test('without the access log, nothing is logged for a success, a 501 or a malformed request', async (t) => {
+test('without the access log, successful and rejected requests are not logged', async (t) => {
   const events = captureLog(t)
   const port = await serveProgram(t, {})
   for (const [status, request] of [
@@ -119,7 +119,7 @@ for (const [slowMs, accessLog, logged] of [
   })
 }
 
-suite('the access log contains exactly one line for', () => {
+suite('the access log contains exactly one line for a request', () => {
   const PREFLIGHT = `${HOST}Origin: http://a\r\nAccess-Control-Request-Method: GET\r\n`
   const GUESS = `${HOST}Authorization: Bearer guess\r\n`
   const rows: readonly [
@@ -128,11 +128,11 @@ suite('the access log contains exactly one line for', () => {
   ][] = [
     ['a list', 'GET /plants?limit=7', AUTHORIZED, 200, '/plants', undefined, 'ada'],
     ['a rejected token', 'GET /plants/1?token=guess', GUESS, 401, '/plants/{id}', 40101],
-    ['a missing Host', 'GET /plants', '', 400, undefined, 40000],
-    ['an invalid Host', 'GET /plants', 'Host: a b\r\n', 400, undefined, 40000],
-    ['an invalid Host in a health check', 'GET /livez', 'Host: a b\r\n', 400, undefined, 40000],
-    ['an invalid Host in a HEAD request', 'HEAD /plants', 'Host: a b\r\n', 400, undefined, 40000],
-    ['an unsupported Expect', 'GET /plants', `${HOST}Expect: x\r\n`, 417, undefined, 41700],
+    ['a missing Host field', 'GET /plants', '', 400, undefined, 40000],
+    ['an invalid Host field', 'GET /plants', 'Host: a b\r\n', 400, undefined, 40000],
+    ['an invalid Host field in a health check', 'GET /livez', 'Host: a b\r\n', 400, undefined, 40000],
+    ['an invalid Host field in a HEAD request', 'HEAD /plants', 'Host: a b\r\n', 400, undefined, 40000],
+    ['an unsupported Expect field', 'GET /plants', `${HOST}Expect: x\r\n`, 417, undefined, 41700],
     ['a preflight for an unknown path', 'OPTIONS /x', PREFLIGHT, 204],
     ['a preflight for a known path', 'OPTIONS /plants', PREFLIGHT, 204, '/plants'],
     ['the web UI', 'GET /', HOST, 200, '/'],
@@ -154,7 +154,7 @@ suite('the access log contains exactly one line for', () => {
       const port = await serveProgram(t, { ...ACCESS_LOG_SETTINGS, PLANT_STORE_CORS_ORIGINS: '*' })
       const sent = `${request} HTTP/1.1\r\n${fields}X-Request-Id: mine\r\nConnection: close\r\n\r\n`
       const [, body = ''] = (await (await RawConnection.open(port)).send(sent).closed).split('\r\n\r\n')
-      // A second line for the same request would be logged before that of the next request.
+      // A second line for the same request would precede the line for the next request.
       await waitUntil(() => events.length > 0)
       await sendRawRequest(port, `GET /plants HTTP/1.1\r\n${HOST}\r\n`)
       await waitUntil(() => events.length > 1)
@@ -193,7 +193,7 @@ test('without the access log, a bearer token with invalid characters is not logg
   assert.deepEqual(events, [])
 })
 
-test('the access log contains no health checks and no requests to the admin port', async (t) => {
+test('the access log excludes health checks and requests to the admin port', async (t) => {
   const events = captureLog(t)
   const { port, admin } = await serveWithAdmin(t, ACCESS_LOG_SETTINGS)
   for (const path of ['/livez', '/readyz']) await sendRawRequest(port, `GET ${path} HTTP/1.1\r\n${HOST}\r\n`)
@@ -203,7 +203,7 @@ test('the access log contains no health checks and no requests to the admin port
   assert.deepEqual(getValues(events, 'resource'), ['/plants'])
 })
 
-test('the access log contains requests that node:http rejects, with the X-Request-Id of the response', async (t) => {
+test('the access log includes requests that node:http rejects', async (t) => {
   const events = captureLog(t)
   const { headers } = await sendRawRequest(
     await serveProgram(t, ACCESS_LOG_SETTINGS),
@@ -215,7 +215,7 @@ test('the access log contains requests that node:http rejects, with the X-Reques
   ])
 })
 
-test('the access log contains the address of a client that disconnected before the response', async (t) => {
+test('the access log contains the client address even if the client disconnects before the response', async (t) => {
   const events = captureLog(t)
   const held = new DeferredCall<boolean>()
   const store = overrideStore(memoryStore(), { delete: () => held.call() })
@@ -229,7 +229,7 @@ test('the access log contains the address of a client that disconnected before t
   assert.deepEqual(getValues(events, 'remoteAddress'), ['127.0.0.1'])
 })
 
-test('describeError returns the stack of an error, without its other properties', () => {
+test('describeError returns the stack of an error, but not its other properties', () => {
   const error = Object.assign(new Error('duplicate key'), { detail: 'Key (id)=(1)' })
   assert.match(describeError(error), /^Error: duplicate key\n {4}at /)
   assert.doesNotMatch(describeError(error), /Key/)
@@ -238,7 +238,7 @@ test('describeError returns the stack of an error, without its other properties'
   assert.equal(describeError(Object.create(null)), '[Object: null prototype] {}')
 })
 
-test('connections beyond the limit are counted, and logged at most once per second', async (t) => {
+test('dropped connections are logged at most once per second', async (t) => {
   const { program, admin } = await startWithMetrics(t, { PLANT_STORE_MAX_CONNECTIONS: '1' })
   const first = await program.connect()
   const others = await Promise.all([program.connect(), program.connect(), program.connect()])
@@ -285,7 +285,7 @@ suite('the request ID', () => {
     })
   }
 
-  test('is different for each request and each process', async (t) => {
+  test('the generated request ID is unique, even across processes', async (t) => {
     const program = await startProgram(t)
     const elsewhere = (await program.fetch('/livez')).headers.get('x-request-id')!
     const ids = [getRequestId({ rawHeaders: undefined }), getRequestId({ rawHeaders: undefined }), elsewhere]
@@ -295,7 +295,7 @@ suite('the request ID', () => {
     assert.notEqual(numbers![0], numbers![1])
   })
 
-  test('is generated for requests that node:http rejects, but taken from the client for CONNECT', async (t) => {
+  test('the request ID is generated for a request that node:http rejects', async (t) => {
     const port = await serveProgram(t, {})
     const refused = await sendRawRequest(port, `${GET}X-Request-Id: mine\r\nno field\r\n\r\n`)
     assert.match(refused.headers.get('x-request-id')!, GENERATED_REQUEST_ID)

@@ -11,7 +11,7 @@ const lookUp = (hostname: string): Promise<unknown> =>
   new Promise((resolve) => lookup(hostname, { all: true }, (error, addresses) => resolve(error ?? addresses)))
 
 suite('lookup', () => {
-  test('shares one DNS lookup among concurrent calls for the same host', async () => {
+  test('concurrent lookups of the same host share one DNS lookup', async () => {
     const first = lookUp('localhost')
     const second = lookUp('localhost')
     assert.equal(hasPendingLookups(), true)
@@ -21,7 +21,7 @@ suite('lookup', () => {
     await waitForLookups()
   })
 
-  test('returns the last result, or an error, after stopLookups()', async () => {
+  test('lookup returns the last result, or else an error, after stopLookups()', async () => {
     const known = await lookUp('localhost')
     stopLookups()
     const answer = lookUp('localhost')
@@ -34,24 +34,28 @@ suite('lookup', () => {
 
 const skip = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-test('sends one query for 20 sockets to a name server that never responds', { skip, timeout: 60_000 }, async (t) => {
-  const socket = createSocket('udp4')
-  t.after(() => socket.close())
-  const names = new Set<string>()
-  socket.on('message', (question) => names.add(question.toString('latin1', 13, 17))).bind(53, '127.0.0.88')
-  await once(socket, 'listening')
-  const file = createTempFile(t, 'nameserver 127.0.0.88\noptions timeout:1 attempts:1\n')
-  const code = `
+test(
+  'lookup sends a single query for 20 connections while the name server does not respond',
+  { skip, timeout: 60_000 },
+  async (t) => {
+    const socket = createSocket('udp4')
+    t.after(() => socket.close())
+    const names = new Set<string>()
+    socket.on('message', (question) => names.add(question.toString('latin1', 13, 17))).bind(53, '127.0.0.88')
+    await once(socket, 'listening')
+    const file = createTempFile(t, 'nameserver 127.0.0.88\noptions timeout:1 attempts:1\n')
+    const code = `
     import { lookup } from './src/stores/lookup.ts'
     const startedAt = performance.now()
     let errors = 0
     for (let count = 0; count < 20; count++) {
       lookup('name.test', {}, (error) => error && ++errors === 20 && console.log(Math.round(performance.now() - startedAt)))
     }`
-  const script = `mount --bind ${file} /etc/resolv.conf && exec "$@"`
-  const node = [process.execPath, ...process.execArgv, '--input-type=module', '--eval', code]
-  const { stdout } = await promisify(execFile)('unshare', ['-m', 'sh', '-c', script, 'sh', ...node])
-  // Twenty separate lookups would take ten times as long, because the resolver uses two threads at a time.
-  assert.ok(Number(stdout) < 5000, stdout)
-  assert.deepEqual([...names], ['name'])
-})
+    const script = `mount --bind ${file} /etc/resolv.conf && exec "$@"`
+    const node = [process.execPath, ...process.execArgv, '--input-type=module', '--eval', code]
+    const { stdout } = await promisify(execFile)('unshare', ['-m', 'sh', '-c', script, 'sh', ...node])
+    // Twenty separate lookups would take ten times as long, because the resolver uses two threads at a time.
+    assert.ok(Number(stdout) < 5000, stdout)
+    assert.deepEqual([...names], ['name'])
+  },
+)

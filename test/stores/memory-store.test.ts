@@ -9,20 +9,20 @@ import { measureMemoryUsed } from '../support/memory-usage.ts'
 
 storeConformance({ test, create: memoryStore })
 
-test('ends each page exactly at its limits', () => assertExactPages(memoryStore(), 300))
+test('the memory store ends each page exactly at limit or maxBytes', () => assertExactPages(memoryStore(), 300))
 
 function readPage(store: Store, owner: string): Page {
   return store.list(owner, { limit: 1000, maxBytes: MAX_PAGE_BYTES }) as Page
 }
 
-test('returns results synchronously', () => {
+test('the memory store returns results synchronously', () => {
   const store = memoryStore()
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
   assert.equal(readPage(store, 'demo').plants.length, 1)
   assert.equal(store.delete('demo', 1n), true)
 })
 
-test('lists plants whose members are own properties', () => {
+test('the memory store returns plants with own properties', () => {
   const store = memoryStore()
   void store.create('demo', { id: 1n, name: 'Fern', tag: 'green' })
   void store.create('demo', { id: 2n, name: 'Żółta "paproć"' })
@@ -37,7 +37,7 @@ test('lists plants whose members are own properties', () => {
   assert.deepEqual(Object.keys(plants[0]!), ['id', 'name', 'tag'])
 })
 
-test('keeps its plants after disposal', async () => {
+test('the memory store remains usable after disposal', async () => {
   const store = memoryStore()
   await store[Symbol.asyncDispose]()
   assert.equal(store.create('demo', { id: 1n, name: 'Fern' }), true)
@@ -47,7 +47,7 @@ for (const [order, first, step, most] of [
   ['ascending', 0, 1, 500],
   ['descending', 99_999, -1, 900],
 ] as const) {
-  test(`uses at most ${most} blocks for 100,000 ${order} ids, and frees most of them when plants are deleted`, () => {
+  test(`the memory store uses at most ${most} blocks for 100,000 ${order} ids`, () => {
     const before = countBlocks()
     const store = memoryStore()
     const ids = Array.from({ length: 100_000 }, (_, i) => BigInt(first + i * step))
@@ -55,13 +55,13 @@ for (const [order, first, step, most] of [
     const count = countBlocks() - before
     assert.ok(count <= most, `${count} blocks`)
     for (const id of ids.slice(0, 99_000)) void store.delete('demo', id)
-    // The first block always remains, and one other block can be half empty.
+    // The first block always remains, and one other block may be half empty.
     assert.ok(countBlocks() - before <= most / 50 + 2)
     assert.equal(readPage(store, 'demo').plants.length, 1000)
   })
 }
 
-test('uses at most 120 bytes per plant, and frees the memory of deleted plants', async () => {
+test('the memory store uses at most 120 bytes of memory per plant', async () => {
   const before = await measureMemoryUsed()
   const store = memoryStore()
   for (let i = 0; i < 100_000; i++) {
@@ -72,11 +72,11 @@ test('uses at most 120 bytes per plant, and frees the memory of deleted plants',
 
   for (let i = 0; i < 100_000; i++) if (i % 50 !== 0) void store.delete('demo', BigInt(i))
   const sparse = (await measureMemoryUsed()) - before
-  assert.ok(sparse < 2000 * 500, `2,000 plants of them take ${sparse} bytes`)
+  assert.ok(sparse < 2000 * 500, `the remaining 2,000 plants take ${sparse} bytes`)
   assert.equal(readPage(store, 'demo').plants.length, 1000)
 })
 
-test('uses less than 2.5 kB for an owner with ten plants, and almost nothing once they are deleted', async () => {
+test('the memory store uses less than 2.5 kB of memory for an owner with ten plants', async () => {
   const before = await measureMemoryUsed()
   const store = memoryStore()
   for (let i = 0; i < 100_000; i++) void store.create(`owner ${i % 10_000}`, { id: BigInt(i), name: 'Fern' })

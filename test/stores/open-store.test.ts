@@ -28,7 +28,7 @@ async function getStartError(url: string, status: 1 | 2, nodeArgs: readonly stri
   return said.exec(program.stderr.lines[0]!)![1]!
 }
 
-test('names PLANT_STORE_URL_FILE in the error if its store cannot be opened', async (t) => {
+test('the error names PLANT_STORE_URL_FILE if the store in that file cannot be opened', async (t) => {
   const program = new Program({ PLANT_STORE_URL_FILE: createTempFile(t, 'sqlite:/nowhere/plants.db\n'), PORT: '0' })
   assert.equal(await program.exited, 2)
   const [line, ...others] = program.stderr.lines
@@ -37,14 +37,14 @@ test('names PLANT_STORE_URL_FILE in the error if its store cannot be opened', as
 })
 
 suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
-  test('fails to start with PLANT_STORE_MIGRATE=0 if the file is missing, and does not create it', async (t) => {
+  test('exits with status 2 if the file is missing and PLANT_STORE_MIGRATE=0', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const reason = await getStartError(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })
     assert.equal(reason, `SQLite database ${path}: the file does not exist and migrations are disabled`)
     assert.equal(existsSync(path), false)
   })
 
-  test('logs a warning when its file is moved, and is not ready until the file is back', async (t) => {
+  test('the standalone server is not ready while its database file is moved away', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_URL: `sqlite:${path}` })
     assert.equal((await program.waitForLogEvent('start'))['store'], 'sqlite')
@@ -71,7 +71,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     assert.equal(((await response.json()) as { error: number }).error, 50300)
   })
 
-  test('exits with status 1 if another process has the file locked at startup', async (t) => {
+  test('exits with status 1 if another process has locked the file', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     await lockFromOtherProcess(t, path)
     assert.match(await getStartError(`sqlite:${path}`, 1), /^SQLite database .*: database is locked$/)
@@ -86,7 +86,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
     })
   }
 
-  test('logs one warning for a database file that other users can read (insecure permissions)', async (t) => {
+  test('logs a single warning about a database file that other users can read (insecure permissions)', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     writeFileSync(path, '', { mode: 0o600 })
     chmodSync(path, 0o604)
@@ -101,7 +101,7 @@ suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this N
   })
 })
 
-test('reports that SQLite is unavailable in this Node, and suggests no SQLite URL', async () => {
+test('the error explains that SQLite needs Node 22.13 if node:sqlite is missing', async () => {
   const nodeArgs = isBuiltin('node:sqlite') ? ['--no-experimental-sqlite'] : []
   assert.equal(await getStartError('sqlite:plants.db', 2, nodeArgs), 'SQLite needs Node 22.13 or later')
   const program = new Program({ PLANT_STORE_URL: 'plants.db' }, [], nodeArgs)
@@ -112,7 +112,7 @@ test('reports that SQLite is unavailable in this Node, and suggests no SQLite UR
 })
 
 suite('PLANT_STORE_URL=postgres:…', () => {
-  test('keeps plants in Postgres, and is not ready while the server is unreachable', async (t) => {
+  test('the standalone server is not ready while its database server is unreachable', async (t) => {
     const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url })
     assert.equal((await program.fetch('/plants', { method: 'POST', body: '{"id":1,"name":"Fern"}' })).status, 200)
@@ -132,7 +132,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.equal(await program.exited, 0)
   })
 
-  test('exits if the URL is malformed, without quoting the URL', async () => {
+  test('exits with status 2 if the URL is malformed, without quoting the URL', async () => {
     assert.equal(
       await getStartError('postgres://ada:p@ss#w0rd@127.0.0.1:1/plants', 2),
       'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25',
@@ -154,7 +154,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.deepEqual([await program.exited, program.stderr.lines], [0, []])
   })
 
-  test('exits if the driver is not installed', async () => {
+  test('exits with status 2 if the driver is not installed', async () => {
     const hideDriver = `
       import Module from 'node:module'
       const resolve = Module._resolveFilename
@@ -166,7 +166,7 @@ suite('PLANT_STORE_URL=postgres:…', () => {
     assert.equal(reason, 'cannot load the pg driver (npm install pg): there is no pg')
   })
 
-  test('exits if the driver is too old', async (t) => {
+  test('exits with status 2 if the driver is too old', async (t) => {
     const driver = 'exports.Client = class { connection = { stream: {} } }'
     const replaceDriver = `
       import Module from 'node:module'

@@ -27,7 +27,7 @@ const runs = fc.record({
   count: fc.oneof(fc.nat(3), fc.nat(1000)),
 })
 
-test('behaves like a sorted map for any sequence of adds and deletes', () => {
+test('SortedPlants behaves like a sorted map for any sequence of adds and deletes', () => {
   const property = fc.property(fc.array(runs, { size: 'medium' }), (history) => {
     const plants = new SortedPlants()
     const texts = new Map<bigint, string>()

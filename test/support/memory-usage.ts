@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-// Created once, because a context takes 160 KiB, which V8 can keep allocated for a while.
+// Created once, because a context takes 160 KiB, which V8 may keep allocated for a while.
 const collectGarbage = runInNewContext('gc') as () => void
 
 /** Returns the heap size in bytes after a garbage collection. */

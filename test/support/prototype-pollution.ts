@@ -1,4 +1,4 @@
-/** Pollutes `Object.prototype` while a function runs, as a client can do if the host has a vulnerable library. */
+/** Pollutes `Object.prototype` while a function runs, as a client could do if the host uses a vulnerable library. */
 export function withPollutedPrototype<T>(properties: object, run: () => T): T {
   Object.assign(Object.prototype, properties)
   try {

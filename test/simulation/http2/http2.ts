@@ -36,7 +36,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   let activity = 0
   const countActivity = (): unknown => activity++
 
-  /** Waits until all that has happened is processed, in the real event loop and in that of the simulation. */
+  /** Waits until the real and the simulated event loop have processed all events. */
   async function settle(): Promise<void> {
     for (
       let quiet = 0, previousActivity = -1;

@@ -20,7 +20,7 @@ export function predict(
 ): ExpectedOutcome {
   const disconnectedAt = loss === 'none' ? Infinity : lossMs - startSteps * STEP_MS
   if (disconnectedAt < 0) return NO_EFFECT
-  // A body that is longer than its content-length is an error too (RFC 9113 section 8.1.1).
+  // A body that is longer than its content-length is also an error (RFC 9113 section 8.1.1).
   const isReset = end === 'reset' || (end === 'complete' && surplus !== 0) || (end === 'no END_STREAM' && surplus < 0)
   const closedAt = Math.min(disconnectedAt, isReset ? endMs : Infinity)
   const authenticatedAt = tokenSteps * STEP_MS

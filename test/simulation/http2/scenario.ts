@@ -43,7 +43,7 @@ export type ConnectionPlan = typeof connection extends fc.Arbitrary<infer T> ? T
 export const scenarios = fc.noBias(
   fc.record({
     connections: fc.array(connection, { minLength: 1, maxLength: 2 }),
-    /** How long `authenticate` and the calls of the store take. */
+    /** How long `authenticate` and the store calls take. */
     tokenSteps: fc.constantFrom(0, 0, 1),
     storeSteps: fc.constantFrom(0, 0, 1),
   }),

@@ -117,7 +117,7 @@ function isRejectedEarly(a: readonly ComparableResponse[], b: readonly Comparabl
 
 /**
  * Whether the outcomes differ only in the reason for rejecting a body that is both too large and malformed. Node parses
- * a whole packet before the service sees its first byte, so either reason can come first. Both end the connection.
+ * a whole packet before the service sees its first byte, so either reason may be reported. Both close the connection.
  */
 function isRejectedEitherWay(a: readonly ComparableResponse[], b: readonly ComparableResponse[], i: number): boolean {
   const lastResponses = [...a.slice(i), ...b.slice(i)]

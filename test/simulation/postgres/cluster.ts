@@ -47,7 +47,7 @@ const STATEMENTS_BY_TEXT = new Map(
 )
 
 /**
- * A Postgres cluster as seen by its stores. The plants are those of the current leader. A former leader continues to
+ * A Postgres cluster as seen by its stores, with the plants of the current leader. A former leader continues to
  * serve its sessions, but its commits are lost.
  */
 export class Cluster {
@@ -152,7 +152,7 @@ export class Cluster {
   /** Returns the result of the inspection of a new connection. */
   #inspect({ query, hasFoundSchema: knowsSchema }: TrackedQuery): QueryResult {
     const [known] = query.values as (string | null)[]
-    // A store that starts with such a session can't know better.
+    // A store that starts with such a session can't detect the wrong table.
     const schema = known ?? (this.hasOtherSearchPath && knowsSchema ? 'other' : 'public')
     const defects = [
       { serverEncoding: 'LATIN1' },
@@ -200,7 +200,7 @@ export class Cluster {
     return this.#oldSnapshots.get(leader) ?? this.truth.plants
   }
 
-  /** Finds the calls that a query serves. Only pending calls can have one. */
+  /** Finds the pending calls that a query serves. */
   trackQuery(query: Query, calls: ReadonlySet<Call>, knowsSchema: boolean): TrackedQuery {
     const { text, values } = query
     const statement = STATEMENTS_BY_TEXT.get(text)

@@ -39,11 +39,11 @@ export class Pool extends EventEmitter implements ConnectionPool {
   readonly #idle: Session[] = []
   readonly #waiting: Waiter[] = []
   #size = 0
-  /** When a connection last broke: older ones must be closed. */
+  /** When a connection last broke: the store must close older connections. */
   #lastBreakAt = -Infinity
-  /** When a connection may have broken last: older ones can be closed. */
+  /** When a connection may have broken last: the store may close older connections. */
   #lastPossibleBreakAt = -Infinity
-  /** When the pooler first rejected a statement name. Statements in flight can still have one. */
+  /** When the pooler first rejected a statement name. Statements in flight may still have a name. */
   #namesRejectedAt = Infinity
   /** Whether the pooler has rejected a statement name, even if the statement had already timed out. */
   hasRejectedName = false
@@ -216,7 +216,7 @@ export class Pool extends EventEmitter implements ConnectionPool {
     return trackedQuery
   }
 
-  /** Called when the store gets the response to a query. */
+  /** Called when the store receives the response to a query. */
   onResponse(session: Session, asked: TrackedQuery, response: QueryResult | Error): void {
     const { query, writes } = asked
     const { now } = this.world.time

@@ -108,7 +108,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     }
   }
 
-  /** Checks that every store works after all faults, and that the plants are those that were acknowledged. */
+  /** Checks that every store works after all faults, and contains exactly the acknowledged plants. */
   async function checkRecovery(): Promise<void> {
     for (const session of sessions()) session.terminate()
     await world.advance(10)

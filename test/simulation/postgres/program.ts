@@ -13,7 +13,7 @@ const TRUST_MS = 900
 export class Program implements CallTarget {
   readonly pool: Pool
   readonly store: PostgresStore
-  /** Maximum duration of a call, which can wait for other calls, for its statements, and for their cancellation. */
+  /** Maximum duration of a call, which may wait for other calls, its own statements, and their cancellation. */
   readonly maxCallMs: number
 
   constructor(pool: Pool) {
@@ -69,7 +69,7 @@ export class Program implements CallTarget {
     let isSettled = false
     const checkProbed = pool.trafficChecker.onPing()
     const mayReportHangingWrite = pool.trafficChecker.mayProbe || pool.hasWriteStartedBy(startedAt - TRUST_MS)
-    // A ping can send two statements without a write after one that the table rejects.
+    // After a probe that the table rejects, a ping may send two statements that write nothing.
     world.time.schedule(4 * scenario.timeoutMs, () => world.check(isSettled, 'a ping settles'))
     this.store.ping().then(
       () => {

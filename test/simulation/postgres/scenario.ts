@@ -17,7 +17,7 @@ interface ServerError {
   readonly mayBeApplied?: true
   /** Whether the code alone doesn't prove that the statement wasn't applied. */
   readonly isAmbiguous?: true
-  /** Whether only a named statement can get this error. */
+  /** Whether only a named statement can cause this error. */
   readonly isForPreparedStatements?: true
 }
 
@@ -50,7 +50,7 @@ export const SERVER_ERRORS: Readonly<Record<string, ServerError>> = {
   '0A000': { breaksConnection: true, isForPreparedStatements: true },
 }
 
-/** Errors that all creates can get for a while. The last two are permanent. */
+/** Errors with which all creates may fail for a while. The last two are permanent. */
 export const WRITE_FAILURES = ['53100', '58030', '54000', '42501'] as const
 
 /** Errors that are injected at random. The others depend on the statement. */

@@ -3,13 +3,13 @@ import type { Call } from '../reference-model.ts'
 import type { Pool } from './pool.ts'
 import type { TrackedQuery } from './cluster.ts'
 
-/** How often a statement is sent at most if it fails with conflicts. */
+/** The maximum number of times that a statement is sent if it fails with conflicts. */
 const MAX_ATTEMPTS = 5
 
 /** How long the result of a ping's probe remains valid. */
 const TRUST_MS = 900
 
-/** Errors that retrying doesn't help with. */
+/** Errors that persist if the statement is retried. */
 export const PERMANENT_ERRORS: ReadonlySet<string | undefined> = new Set(['42P01', '42501', '54000'])
 
 const KINDS = ['create', 'delete'] as const
@@ -49,7 +49,7 @@ export class TrafficChecker {
     return () => world.check(!mustProbe || this.#probedAt >= now, 'a ping probes after a write has failed')
   }
 
-  /** Whether a ping can be waiting for the probe of this ping or an earlier one. */
+  /** Whether a ping may be waiting for the probe of this or an earlier ping. */
   get mayProbe(): boolean {
     return this.#mayProbeAt !== -Infinity
   }

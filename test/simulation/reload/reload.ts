@@ -19,7 +19,7 @@ const writeStub = new Stub<(line: string) => boolean>(process.stderr, 'write')
 /** When the signal that causes a read arrived. */
 const signalTime = new AsyncLocalStorage<number>()
 
-/** Tokens that can occur in a file. `t` is a truncated one. */
+/** Tokens that may occur in a file. `t` is a truncated one. */
 const TOKENS = ['t', 't0', 't1', 't2', 't3', 't4', 't5']
 
 const FILE_NAMES = ['tokens', 'url'] as const

@@ -18,7 +18,7 @@ export class Client extends ConnectionChecker {
   #hasDisconnected = false
   #lastReadAt: number | undefined
   #nextReadAt: number | undefined
-  /** Since when the server has been waiting for this client to read. */
+  /** When the server started to wait for this client to read. */
   #blockedAt: number | undefined
   closedAt = Infinity
 

@@ -20,7 +20,7 @@ export interface SentRequest {
   lastByteSentAt?: number
   response?: ServerResponse
   isDuringDrain?: boolean
-  /** Whether no other request was queued after this one when the head of its response was sent. */
+  /** Whether this was the last queued request when the head of its response was sent. */
   isLast?: boolean
   /** The expected status or error code, if a fault determines it. */
   expectedCode?: number
@@ -28,7 +28,7 @@ export interface SentRequest {
   receivedCode?: number
   /** The status that `onResponse` reported. */
   reportedStatus?: number
-  /** Whether the response can be truncated. */
+  /** Whether the response may be truncated. */
   mayBeTruncated?: boolean
 }
 
@@ -84,7 +84,7 @@ export abstract class ConnectionChecker {
     return this.world.time.now
   }
 
-  /** The number of requests that wait for their turn. */
+  /** The number of queued requests. */
   get queuedCount(): number {
     return this.emittedCount - this.startedCount
   }

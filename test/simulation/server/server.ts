@@ -24,7 +24,7 @@ const MAX_QUEUED = 100
 /** While the guard is active, at most this number of requests are queued per connection. */
 const MAX_QUEUED_THROTTLED = 56
 
-/** Upper limit of the time that a tick can take. */
+/** The maximum duration of a tick. */
 const MAX_WORK_MS = 900
 
 /** The HTTP server with the service, and clients on in-memory connections. */
@@ -47,7 +47,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   let closedCount: number | undefined
   let isListening = true
   let openAtTimeout = 0
-  /** Clients that connect after the drain timeout. They can disconnect before the drain destroys them. */
+  /** Clients that connect after the drain timeout. They may disconnect before the drain destroys them. */
   let lateClients = 0
   const timedOutRequests = new Set<unknown>()
   let drainStartedAt = Infinity
@@ -251,7 +251,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     world.check(getOpenClients().length === 0, 'every connection closes eventually')
   } else await world.advance(drainMs)
   startDrain()
-  // The guard's timer is the longest, and the process can be suspended twice.
+  // The guard's timer is the longest, and the process may be suspended twice.
   await world.advance(scenario.drainTimeoutMs + LIMITS.guardCooldownMs + 3 * MAX_WORK_MS)
   world.check(closedCount !== undefined, 'a drain ends')
   world.check(time.pendingTimerCount === 0, 'no timer is left at the end:', time.pendingTimerCount)

@@ -10,15 +10,15 @@ export function createSqliteError(code: keyof typeof ERROR_CODES): Error {
   return Object.assign(new Error(`SQLite: ${code}`), { errcode: ERROR_CODES[code] })
 }
 
-/** A database file with its WAL, which other processes can lock, change and move. */
+/** A database file with its WAL, which other processes may lock, change and move. */
 export class SimulatedFile {
   readonly truth: ReferenceModel
   readonly #world: Simulation
   hasTable = false
   isFull = false
-  /** Until when another process locks the file for writes. */
+  /** The time until which another process locks the file for writes. */
   writeLockedUntil = -Infinity
-  /** Until when another process locks the file for reads and writes. */
+  /** The time until which another process locks the file for reads and writes. */
   readLockedUntil = -Infinity
   /** The file that was moved away: 0 for the database, 1 for its WAL, 2 for its shared memory. */
   missingFile: number | undefined

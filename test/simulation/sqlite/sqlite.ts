@@ -14,7 +14,7 @@ const statSyncStub = new Stub<(path: string) => unknown>(fs, 'statSync')
 /** A server with an SQLite store, and a second process that writes to the same file. */
 export const sqlite: SimulatedSystem<Scenario> = { name: 'sqlite', scenarios, mutants, play }
 
-/** How much longer a call can take than its wait for locks plus the delays of the disk. */
+/** How much longer a call may take than its wait for locks plus the delays of the disk. */
 const TOLERANCE_MS = 50
 
 async function play(scenario: Scenario, world: Simulation): Promise<void> {
@@ -142,7 +142,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
   await world.advance(20_000)
   world.check(clients.pendingCalls.size === 0, 'every call settles')
   world.check(store !== undefined, 'the server starts again')
-  // After all faults, the store works, and its plants are those that were acknowledged.
+  // After all faults, the store works and contains exactly the acknowledged plants.
   ping()
   const created = clients.createUniquePlant(program)
   await world.advance(1000)

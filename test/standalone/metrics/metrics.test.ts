@@ -18,7 +18,7 @@ const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER_TOKEN}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
 
 suite('the metrics', () => {
-  test('are exactly those in docs/observability.md', async (t) => {
+  test('docs/observability.md lists all metrics, and no others', async (t) => {
     const { admin } = await serveWithAdmin(t)
     const told = [...(await scrapeMetrics(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
     const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info|ready|rejected|guarded|fds)`
@@ -27,7 +27,7 @@ suite('the metrics', () => {
     assert.deepEqual(listed.sort(), told.sort())
   })
 
-  test('start at 0 for each log event, each status of a rejected request, and each status of an operation', async (t) => {
+  test('counters start at 0 for every log event and every expected status', async (t) => {
     const { program, admin } = await startWithMetrics(t)
     const before = (await scrapeMetrics(admin)).split('\n')
     const events = before.filter((line) => line.startsWith('plant_store_log_events_total'))
@@ -58,7 +58,7 @@ suite('the metrics', () => {
     assert.equal(requests.filter((line) => /_count.* [1-9]/.test(line)).length, 8)
   })
 
-  test('show whether the current content of a settings file is invalid', async (t) => {
+  test('a gauge reports whether the current content of a settings file is invalid', async (t) => {
     const [tokens, url] = [createTempFile(t, `ada:${TOKEN}\n`), createTempFile(t, 'memory:\n')]
     const { program, admin } = await startWithMetrics(t, { PLANT_STORE_TOKENS_FILE: tokens, PLANT_STORE_URL_FILE: url })
     const rejected = async (): Promise<string[]> =>
@@ -83,7 +83,7 @@ suite('the metrics', () => {
     assert.deepEqual(await rejected(), of(0, 0))
   })
 
-  test('count requests by route, method and status, without any other client data in labels', async (t) => {
+  test('the metrics count requests by route, method and status', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const connection = await RawConnection.open(port)
     connection.send(`${POST}Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"}`)
@@ -116,7 +116,7 @@ suite('the metrics', () => {
     )
   })
 
-  test('sum the durations of requests and store calls in seconds', async (t) => {
+  test('the metrics contain the durations of requests and store calls in seconds', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const sentAt = performance.now()
     await sendRawRequest(port, `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`)
@@ -127,7 +127,7 @@ suite('the metrics', () => {
     }
   })
 
-  test('include the time that a pipelined request waits for earlier requests, like the log', async (t) => {
+  test('the duration of a request includes the wait for earlier pipelined requests', async (t) => {
     const events = captureLog(t)
     const held = new DeferredCall<boolean>()
     const store = overrideStore(memoryStore(), { delete: () => held.call() })
@@ -150,7 +150,7 @@ suite('the metrics', () => {
     assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
   })
 
-  test('count requests in flight and requests whose client disconnects', async (t) => {
+  test('the metrics count requests in flight, and requests without a response', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const connection = await RawConnection.open(port)
     connection.send(`${POST}Content-Length: 100\r\n\r\n{`)
@@ -162,7 +162,7 @@ suite('the metrics', () => {
     assert.match(count!, /http_response_status_code="none"} 1$/)
   })
 
-  test('count a request that node:http rejects as a rejection, and one with an invalid body as a request as well', async (t) => {
+  test('the metrics count requests that node:http rejects by status', async (t) => {
     const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '50' })
     for (const sent of [
       `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}`,
@@ -185,7 +185,7 @@ suite('the metrics', () => {
     )
   })
 
-  test('describe the process', async (t) => {
+  test('the metrics describe the process and its version', async (t) => {
     const { admin } = await serveWithAdmin(t)
     const value = async (name: string): Promise<number> => {
       const [line] = await waitForSeries(admin, new RegExp(`^${name} `), 1)

@@ -10,7 +10,7 @@ import { Program } from '../../support/program/program.ts'
 import { RawConnection } from '../../support/wire/raw-connection.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 
-test('the event-loop delay metric measures how long the event loop was blocked, one timer at a time', async () => {
+test('the event-loop delay metric measures how long the event loop was blocked', async () => {
   const startedAt = performance.now()
   const families = createProcessMetrics()
   const text = (): string => formatFamilies(families)
@@ -25,43 +25,53 @@ test('the event-loop delay metric measures how long the event loop was blocked, 
 
 suite('the file descriptor metrics', () => {
   const notLinux = process.platform !== 'linux' && 'only Linux exposes file descriptors'
-  test('are updated even if all file descriptors are in use', { skip: notLinux }, async (t) => {
-    const { program, admin } = await startWithMetrics(t, {}, { prelude: 'ulimit -n 100' })
-    const scraper = await RawConnection.open(Number(new URL(admin).port))
-    async function descriptors(): Promise<number[]> {
-      const [scraped] = await scraper.send('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n').readResponses(1)
-      return [...scraped!.body.matchAll(/^process_(?:open|max)_fds (\d+)$/gm)].map(([, count]) => Number(count))
-    }
-    const isTold = async (open: number): Promise<boolean> => isDeepStrictEqual(await descriptors(), [open, 100])
-    await waitUntil(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
-    const connections: RawConnection[] = []
-    while (connections.length < 100) connections.push(await program.connect())
-    await waitUntil(() => isTold(100))
-    for (const { socket } of connections) socket.end()
-    await waitUntil(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
-    assert.equal((await program.fetch('/livez')).status, 200)
-  })
+  test(
+    'the file descriptor metrics are updated even if all file descriptors are in use',
+    { skip: notLinux },
+    async (t) => {
+      const { program, admin } = await startWithMetrics(t, {}, { prelude: 'ulimit -n 100' })
+      const scraper = await RawConnection.open(Number(new URL(admin).port))
+      async function descriptors(): Promise<number[]> {
+        const [scraped] = await scraper.send('GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n').readResponses(1)
+        return [...scraped!.body.matchAll(/^process_(?:open|max)_fds (\d+)$/gm)].map(([, count]) => Number(count))
+      }
+      const isTold = async (open: number): Promise<boolean> => isDeepStrictEqual(await descriptors(), [open, 100])
+      await waitUntil(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
+      const connections: RawConnection[] = []
+      while (connections.length < 100) connections.push(await program.connect())
+      await waitUntil(() => isTold(100))
+      for (const { socket } of connections) socket.end()
+      await waitUntil(() => isTold(readdirSync(`/proc/${program.child.pid}/fd`).length))
+      assert.equal((await program.fetch('/livez')).status, 200)
+    },
+  )
 
-  test('are absent if the system does not expose file descriptors', () => {
+  test('the file descriptor metrics are omitted if the system does not expose file descriptors', () => {
     assert.deepEqual(createDescriptorMetrics('/nowhere'), [])
   })
 
-  // When the program runs from its sources, it compiles the web UI in a child process.
+  // From its sources, the standalone server compiles the web UI in a child process.
   const FLAGS = ['--permission', '--allow-net', '--allow-child-process'].filter((flag) =>
     process.allowedNodeEnvironmentFlags.has(flag),
   )
   const skip = !FLAGS.includes('--permission') && 'Node 22.13 or later is needed'
 
-  test('are absent without the permission to read them, and nothing is logged about it', { skip }, async (t) => {
-    const modules = realpathSync('node_modules')
-    const allowed = [`read=${process.cwd()}`, `read=${modules}`, `write=${modules}`].map((path) => `--allow-fs-${path}`)
-    const program = await Program.start({ PLANT_STORE_ADMIN_PORT: '0' }, [...FLAGS, ...allowed])
-    t.after(() => program.stop())
-    const { admin } = await program.waitForLogEvent('start')
-    assert.doesNotMatch(await scrapeMetrics(String(admin)), /_fds/)
-    const events = program.stderr.lines.filter((line) => line.startsWith('{'))
-    assert.equal(events.length, 1)
-  })
+  test(
+    'the file descriptor metrics are omitted without permission to read the file descriptors',
+    { skip },
+    async (t) => {
+      const modules = realpathSync('node_modules')
+      const allowed = [`read=${process.cwd()}`, `read=${modules}`, `write=${modules}`].map(
+        (path) => `--allow-fs-${path}`,
+      )
+      const program = await Program.start({ PLANT_STORE_ADMIN_PORT: '0' }, [...FLAGS, ...allowed])
+      t.after(() => program.stop())
+      const { admin } = await program.waitForLogEvent('start')
+      assert.doesNotMatch(await scrapeMetrics(String(admin)), /_fds/)
+      const events = program.stderr.lines.filter((line) => line.startsWith('{'))
+      assert.equal(events.length, 1)
+    },
+  )
 })
 
 test('a histogram bucket counts all values up to its upper bound', () => {

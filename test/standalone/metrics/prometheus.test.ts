@@ -41,7 +41,7 @@ suite('promtool', { skip: skipWithoutCommand('promtool') }, () => {
 })
 
 test(
-  'promtool fires the alert for a burst of failures that has ended',
+  'promtool fires the alert for failures even after a burst of failures has ended',
   { skip: skipWithoutCommand('promtool') },
   (t) => {
     const labels = 'instance="a",http_request_method="GET",http_route="/plants"'
@@ -90,8 +90,8 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
     }
   })
 
-  test('runs the queries and fires the alerts in docs/observability.md', async (t) => {
-    // The program isn't ready, so that some requests fail. Its limits of connections and file descriptors are low.
+  test('runs every query and fires every alert in docs/observability.md under load', async (t) => {
+    // The store is unreachable, so that some requests fail. The limits on connections and file descriptors are low.
     const environment = {
       PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants',
       PLANT_STORE_MAX_CONNECTIONS: '90',
@@ -118,7 +118,7 @@ suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
         [],
       )
       for (const { expr, legendFormat } of shown) {
-        // The value can be 0, but queryPrometheus waits for a positive value.
+        // The value may be 0, but queryPrometheus waits for a positive value.
         const [found] = await ask(`(${expr}) + 1`)
         for (const [, name] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
           assert.ok(Object.hasOwn(found!.labels, name!), expr)

@@ -18,7 +18,7 @@ suite('the store call metrics', () => {
     return lines.filter((line) => line.includes('_call_duration_seconds_count') && !line.endsWith(' 0'))
   }
 
-  test('count synchronous and asynchronous calls and return their results', async () => {
+  test('instrument() counts synchronous and asynchronous calls without changing their results', async () => {
     const metrics = createStoreCallMetrics()
     const store = metrics.instrument({ ...memory, ping: () => Promise.resolve() })
     assert.equal(store.create('ada', { id: 1n, name: 'Fern' }), true)
@@ -33,7 +33,7 @@ suite('the store call metrics', () => {
     )
   })
 
-  test('pass all arguments and the original store as `this`', () => {
+  test('instrument() passes on all arguments, and the original store as `this`', () => {
     const calls: unknown[] = []
     const called: Store = {
       ...memory,
@@ -48,7 +48,7 @@ suite('the store call metrics', () => {
     assert.ok(!('ping' in store))
   })
 
-  test('count synchronous and asynchronous failures by outcome', async () => {
+  test('instrument() counts failed synchronous and asynchronous calls by outcome', async () => {
     for (const [outcome, error] of [
       ['unavailable', new StoreUnavailableError('away')],
       ['unknown', new StoreUnavailableError('lost', { isOutcomeUnknown: true })],
@@ -64,7 +64,7 @@ suite('the store call metrics', () => {
     }
   })
 
-  test('count active calls and batch sizes', async () => {
+  test('the store call metrics count active calls and batch sizes', async () => {
     const metrics = createStoreCallMetrics()
     const held = new DeferredCall<boolean>()
     const store: Store = { ...memory, delete: () => held.call() }

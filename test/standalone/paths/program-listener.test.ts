@@ -43,13 +43,13 @@ function createJsonResponse(status: number, value: unknown, headers: Record<stri
 
 const LIVE_RESPONSE = createJsonResponse(200, { status: 'live' })
 
-test('/openapi.json returns the OpenAPI description with its hash as the ETag', async (t) => {
+test('/openapi.json returns the OpenAPI description with a hash as the ETag', async (t) => {
   const etag = `"${createHash('sha256').update(JSON.stringify(programDescription)).digest('base64url')}"`
   const expected = createJsonResponse(200, programDescription, { etag })
   assert.deepEqual(await sendAnonymous(await serveProgramPaths(t), '/openapi.json'), expected)
 })
 
-test('If-None-Match is ignored for OPTIONS and for health checks', async (t) => {
+test('OPTIONS requests and health checks ignore If-None-Match', async (t) => {
   const server = await serveProgramPaths(t)
   const fields = ['If-None-Match', '*']
   const headers = { allow: 'GET, HEAD, OPTIONS' }
@@ -58,13 +58,13 @@ test('If-None-Match is ignored for OPTIONS and for health checks', async (t) => 
 })
 
 for (const path of ['/livez', '/livez?verbose', 'http://host/livez', '/%6Civez', '/livez?a=/b']) {
-  test(`${path} returns the live status`, async (t) => {
+  test(`${path} returns the status of /livez`, async (t) => {
     assert.deepEqual(await sendAnonymous(await serveProgramPaths(t), path), LIVE_RESPONSE)
   })
 }
 
 for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/livez%', '/', '/undefined']) {
-  test(`${path} is passed on to the plant API`, async (t) => {
+  test(`${path} is not a health check, but an unknown path of the service`, async (t) => {
     const message = 'There is no resource at this path. The plants are at /plants.'
     assert.deepEqual(
       await sendAnonymous(await serveProgramPaths(t), path),
@@ -73,15 +73,15 @@ for (const path of ['/livez/', '//livez', '*/livez', '/Livez', '/%2Flivez', '/li
   })
 }
 
-suite('OPTIONS for the whole server', () => {
+suite('an OPTIONS request for the whole server', () => {
   const allowed = { status: 204, headers: { allow: 'GET, HEAD, POST, DELETE, OPTIONS' }, body: '' }
 
   for (const target of ['*', 'http://plants.example', 'HTTPS://plants.example:443']) {
-    test(`lists the methods of all paths for ${target}`, async (t) => {
+    test(`to ${target} returns the methods of all paths`, async (t) => {
       assert.deepEqual(await sendAnonymous(await serveProgramPaths(t), target, 'OPTIONS'), allowed)
     })
 
-    test(`lists the same methods for ${target} on the admin port`, async (t) => {
+    test(`to ${target} returns the same methods on the admin port`, async (t) => {
       const { admin } = await serveWithAdmin(t)
       const { port } = new URL(admin)
       const { status, headers } = await sendToPort(Number(port), { method: 'OPTIONS', path: target, fields: [] })
@@ -96,19 +96,19 @@ suite('OPTIONS for the whole server', () => {
     ['OPTIONS', 'ftp://plants.example'],
     ['OPTIONS', 'http://'],
   ] as const) {
-    test(`doesn't apply to ${method} ${target}`, async (t) => {
+    test(`is not ${method} ${target}, which results in 404`, async (t) => {
       assert.equal((await sendAnonymous(await serveProgramPaths(t), target, method)).status, 404)
     })
   }
 
-  test('checks the header fields', async (t) => {
+  test('an OPTIONS request with repeated header fields is rejected with 400', async (t) => {
     const fields = ['Content-Type', 'a/b', 'Content-Type', 'a/b']
     assert.equal((await sendAnonymous(await serveProgramPaths(t), '*', 'OPTIONS', fields)).status, 400)
   })
 })
 
 suite('the admin port', () => {
-  test('serves only health checks and metrics, which the main port does not serve', async (t) => {
+  test('serves only health checks and metrics', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const urls = ['/livez', '/readyz', '/metrics', '/plants', '/openapi.json', '/'].map((path) => admin + path)
     const responses = await Promise.all([...urls, `http://127.0.0.1:${port}/metrics`].map((url) => fetch(url)))
@@ -125,7 +125,7 @@ suite('the admin port', () => {
     assert.deepEqual([post.status, post.headers.get('allow')], [405, 'GET, HEAD, OPTIONS'])
   })
 
-  test('can have its own host, and reports a shutdown in /readyz and in the metrics', async (t) => {
+  test('reports a shutdown in /readyz and in the metrics', async (t) => {
     const environment = { PLANT_STORE_ADMIN_HOST: 'localhost', PLANT_STORE_DRAIN_DELAY_MS: '60000' }
     const { program, admin } = await startWithMetrics(t, environment)
     assert.match(admin, /^http:\/\/localhost:/)
@@ -161,7 +161,7 @@ suite('If-None-Match', () => {
   }
 })
 
-test('a document is sent completely through middleware that wraps response.write', async (t) => {
+test('a document arrives completely even if middleware wraps response.write', async (t) => {
   const server = await serve(t, (request, response) => {
     const write = response.write.bind(response)
     Object.assign(response, { write: (piece: string) => write(piece) })
@@ -201,12 +201,12 @@ suite('/readyz', () => {
     })
   }
 
-  test('returns 503 during a drain', async (t) => {
+  test('/readyz returns 503 during a drain', async (t) => {
     const server = await serveProgramPaths(t, undefined, true)
     assert.deepEqual(await sendAnonymous(server, '/readyz'), createNotReadyResponse('The service is shutting down.'))
   })
 
-  test('pings the store at most once per second, however many requests arrive', async (t) => {
+  test('/readyz pings the store at most once per second, however many requests arrive', async (t) => {
     let pings = 0
     const server = await serveProgramPaths(t, () => {
       pings++
@@ -218,7 +218,7 @@ suite('/readyz', () => {
     assert.ok(asked > 10)
   })
 
-  test('shows within 2 s that the store has stopped or resumed responding', async (t) => {
+  test('/readyz reports within 2 s that the store has stopped or resumed responding', async (t) => {
     const events = captureLog(t)
     let isHanging = false
     const server = await serveProgramPaths(t, () => (isHanging ? new Promise(() => undefined) : undefined))
@@ -237,7 +237,7 @@ suite('/readyz', () => {
     assert.deepEqual(getValues(events, 'event'), ['unready', 'ready', 'unready'])
   })
 
-  test('is checked after a failed request and while it is 503, so that the log shows both changes', async (t) => {
+  test('the failure and the recovery of the store are logged even if nobody requests /readyz', async (t) => {
     const events = captureLog(t)
     let isAway = true
     const fail = (): void => {
@@ -255,7 +255,7 @@ suite('/readyz', () => {
     assert.deepEqual(events[2], { event: 'ready' })
   })
 
-  test('keeps checking while it is 503, even if a timer fires early', async (t) => {
+  test('/readyz continues to ping an unavailable store even if a timer fires early', async (t) => {
     captureLog(t)
     // Timers count whole milliseconds: in a busy event loop, most of them fire up to 1 ms early.
     let immediate = setImmediate(function spin() {

@@ -58,7 +58,7 @@ async function startSearchable(t: TestContext, environment: Record<string, strin
 
 const NOTHING_FOUND = 'searched 1 strings 0 buffers 0, 2 strings 0 buffers 0'
 
-/** Searches until no token is found, because a token file is in memory while it's being read, which can happen anytime. */
+/** Searches until no token is found, because the content of a token file is in memory while the server reads it, which may happen anytime. */
 async function waitUntilNothingFound(program: Program): Promise<void> {
   const isSearch = (line: string): boolean => line.startsWith('searched')
   await waitUntil(async () => {
@@ -68,8 +68,8 @@ async function waitUntilNothingFound(program: Program): Promise<void> {
   })
 }
 
-suite('the memory of the running program', () => {
-  test('contains no tokens from the token file, neither after the start nor after a reload', async (t) => {
+suite('the memory of the standalone server', () => {
+  test('the memory contains no tokens from the token file after the start or a reload', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     await waitUntilNothingFound(program)
@@ -80,7 +80,7 @@ suite('the memory of the running program', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no tokens from a changed token file that is invalid', async (t) => {
+  test('the memory contains no tokens from a token file that has become invalid', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     writeFileSync(path, `${OWNER}:${NEW_TOKEN}\n${OWNER}\n`)
@@ -89,7 +89,7 @@ suite('the memory of the running program', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no token of a client that has disconnected', async (t) => {
+  test('the memory contains no tokens from clients that have disconnected', async (t) => {
     const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
     const connection = await program.connect()
     const fields = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n`
@@ -97,7 +97,7 @@ suite('the memory of the running program', () => {
     await waitUntilNothingFound(program)
   })
 
-  test('contains no token of PLANT_STORE_TOKENS', async (t) => {
+  test('the memory contains no tokens from PLANT_STORE_TOKENS', async (t) => {
     const program = await startSearchable(t, { PLANT_STORE_TOKENS: `${OWNER}:${TOKEN}` })
     await waitUntilNothingFound(program)
   })
@@ -111,7 +111,7 @@ const REPORT_CODE = `
     console.log('found ' + found.join())
   })`
 
-test('a diagnostic report contains neither the tokens nor the URL of the store', async (t) => {
+test('a diagnostic report contains no tokens and no database password', async (t) => {
   const environment = {
     PORT: '0',
     PLANT_STORE_TOKENS: `ada:${TOKEN}`,

@@ -38,12 +38,12 @@ for (const [when, read] of [
   ['at startup', (path: string) => Promise.resolve(path).then((path) => readSettingFile('FILE', path).bytes)],
   ['on a reload', (path: string) => rereadSettingFile('FILE', path)],
 ] as const) {
-  suite(`a settings file that is read ${when}`, { timeout: 60_000 }, () => {
-    test('can be a symbolic link', async (t) => {
+  suite(`settings files ${when}`, { timeout: 60_000 }, () => {
+    test('a settings file can be a symbolic link', async (t) => {
       assert.equal((await read(linkTo(t, createTempFile(t, 'ada:secret')))).toString(), 'ada:secret')
     })
 
-    test('can be empty, or as large as 16 MiB', async (t) => {
+    test('a settings file can be empty, or as large as 16 MiB', async (t) => {
       for (const bytes of [MAX_BYTES, 0]) assert.equal((await read(createFileOfSize(t, bytes))).length, bytes)
     })
 
@@ -57,27 +57,31 @@ for (const [when, read] of [
       ['is a folder', createTempDirectory, neither],
     ]
     for (const [what, make, problem] of rows) {
-      test(`is rejected if it ${what}`, async (t) => {
+      test(`a settings file is rejected if it ${what}`, async (t) => {
         const path = make(t)
         await assert.rejects(read(path), new SettingError(`FILE${problem}`))
       })
     }
 
     // The kernel generates the content of such files, and reports a size of 0.
-    test('is not read beyond its reported size', { skip: process.platform !== 'linux' }, async () => {
-      assert.equal((await read('/proc/self/pagemap')).length, 0)
-    })
+    test(
+      'a settings file is not read beyond its reported size, even if the size is 0',
+      { skip: process.platform !== 'linux' },
+      async () => {
+        assert.equal((await read('/proc/self/pagemap')).length, 0)
+      },
+    )
   })
 }
 
-suite('a settings file that other users', { skip: process.platform === 'win32' }, () => {
+suite('permissions of a settings file', { skip: process.platform === 'win32' }, () => {
   for (const [mode, access] of [
     [0o644, 'read'],
     [0o602, 'write'],
     [0o666, 'read and write'],
     [0o660, undefined],
   ] as const) {
-    test(`can ${access ?? 'neither read nor write'} is reported ${access ? 'once' : 'never'}`, async (t) => {
+    test(`a file that other users can ${access ?? 'neither read nor write'} causes ${access ? 'a single warning' : 'no warning'}`, async (t) => {
       const [tokens, url] = [createTempFile(t, 'ada:secret\n'), createTempFile(t, 'memory:')]
       for (const path of [tokens, url]) chmodSync(path, mode)
       const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: tokens, PLANT_STORE_URL_FILE: url })
@@ -97,7 +101,7 @@ suite('a settings file that other users', { skip: process.platform === 'win32' }
 
 // The other cases are in `test/simulation/reload/`.
 suite('on SIGHUP', { timeout: 60_000 }, () => {
-  test('the program reloads its token file', async (t) => {
+  test('the standalone server reloads its token file', async (t) => {
     const path = createTempFile(t, 'ada:old\n')
     const program = await startProgram(t, { PLANT_STORE_TOKENS_FILE: path })
     // For an unchanged file, only the signal is logged.
@@ -110,7 +114,7 @@ suite('on SIGHUP', { timeout: 60_000 }, () => {
     assert.deepEqual(await Promise.all(statuses), [200, 401])
   })
 
-  test('a program without a token file keeps running', (t) => {
+  test('the standalone server logs that it has no token file to reload', (t) => {
     const events = captureLog(t)
     const { tokens } = readSettings({ PLANT_STORE_TOKENS: 'ada:secret' })
     const { authenticate, reload: reread } = createTokenSource(tokens!, undefined)
@@ -121,8 +125,8 @@ suite('on SIGHUP', { timeout: 60_000 }, () => {
     assert.deepEqual(authenticate('secret'), { owner: 'ada', access: 'write' })
   })
 
-  // The file is still watched after its test has deleted it, which can be logged.
-  test('100,000 tokens are parsed in short event-loop ticks', async (t) => {
+  // The server still watches the file after the test has deleted it, and may log that.
+  test('the standalone server spreads the parsing of 100,000 tokens over many event-loop ticks', async (t) => {
     const events = captureLog(t)
     const path = createTempFile(t, 'ada:secret')
     const { tokensFile } = readSettings({ PLANT_STORE_TOKENS_FILE: path })

@@ -17,7 +17,7 @@ const urlExamples = STORE_SCHEMES.filter(({ unavailableReason }) => unavailableR
 )
 const urlMessage = `PLANT_STORE_URL must be a URL such as ${urlExamples.join(' or ')}`
 
-suite('readSettings parses', () => {
+suite('readSettings', () => {
   const rows: readonly [Environment, Partial<Settings>][] = [
     [{ HOST: `/${'a'.repeat(102)}` }, { host: `/${'a'.repeat(102)}` }],
     [{ PORT: '65535' }, { port: 65_535 }],
@@ -42,12 +42,12 @@ suite('readSettings parses', () => {
     [{ PLANT_STOREY: '1', MY_PLANT_STORE_TOKEN: '1', PATH: '' }, {}],
   ]
   for (const [environment, expected] of rows) {
-    test(Object.entries(environment).flat().join('='), () => {
+    test(`parses ${Object.entries(environment).flat().join('=')}`, () => {
       assert.deepEqual(readSettings(environment), { ...readSettings({}), ...expected })
     })
   }
 
-  test('no settings from the variables that Kubernetes sets for services named plant-store or plant-store-admin', () => {
+  test('ignores the variables that Kubernetes sets for a service named plant-store', () => {
     const links = {
       PLANT_STORE_SERVICE_HOST: '10.0.0.1',
       PLANT_STORE_SERVICE_PORT: '80',
@@ -63,7 +63,7 @@ suite('readSettings parses', () => {
     assert.deepEqual(readSettings(links), readSettings({}))
   })
 
-  test('the URL in a file without its byte-order mark and newline', (t) => {
+  test('strips the byte order mark and the newline from the URL in a file', (t) => {
     for (const start of ['', '\ufeff']) {
       for (const end of ['', '\n', '\r\n']) {
         const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${start}sqlite:plants.db${end}`) }
@@ -72,7 +72,7 @@ suite('readSettings parses', () => {
     }
   })
 
-  test('origins and tokens that end with a CR', () => {
+  test('strips a CR at the end of origins and tokens', () => {
     const { corsOrigins, tokens } = readSettings({
       PLANT_STORE_CORS_ORIGINS: 'https://app.example\r',
       PLANT_STORE_TOKENS: 'ada:YWRh read\r',
@@ -85,7 +85,7 @@ suite('readSettings parses', () => {
 
 const MERGED = ' (Unicode replacement characters merge values)'
 
-suite('readSettings rejects, and shows in escaped form,', () => {
+suite('readSettings rejects invisible and stray characters, which the message shows in escaped form', () => {
   const values: readonly [name: string, value: string][] = [
     ['HOST', '127.0.0.1'],
     ['HOST', '/run/plants.sock'],
@@ -158,7 +158,7 @@ suite('readSettings rejects, and shows in escaped form,', () => {
   }
 
   test(
-    'bytes that are not UTF-8, with status 2 (Unicode replacement characters merge owners and files)',
+    'settings that are not UTF-8 are rejected (Unicode replacement characters merge owners and files)',
     { skip: process.platform !== 'linux' },
     () => {
       for (const [name, value] of [
@@ -178,7 +178,7 @@ suite('readSettings rejects, and shows in escaped form,', () => {
   )
 })
 
-suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
+suite('in a node:cluster worker', { timeout: 60_000 }, () => {
   const container = `import { pathToFileURL } from 'node:url'
     await import(pathToFileURL(process.env.pm_exec_path).href)`
 
@@ -204,7 +204,7 @@ suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
 
   const problem = 'must be a store that processes can share, because this is a node:cluster (PM2) worker'
   for (const [how, isContained] of [
-    ['that imports the program', false],
+    ['that imports the standalone server', false],
     ['that PM2 starts', true],
   ] as const) {
     test(`${how}, memory: is rejected with status 2`, (t) => {
@@ -218,7 +218,7 @@ suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
     })
   }
 
-  test('memory: in a URL file and in-memory SQLite databases are rejected with status 2', (t) => {
+  test('in-memory stores in a URL file are rejected with status 2', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL_FILE ${problem}\n` }
       assert.deepEqual(runWorker(t, { PLANT_STORE_URL_FILE: createTempFile(t, url) }, false), expected)
@@ -226,7 +226,7 @@ suite('in a worker of node:cluster', { timeout: 60_000 }, () => {
   })
 })
 
-suite('the error message says what the variable accepts, for invalid values of', () => {
+suite('the error message for an invalid setting states which values are accepted', () => {
   const host = 'a host name, an IP address, or the absolute path of a Unix socket of at most 103 bytes'
   const port = 'an integer from 0 to 65535'
   const mode = 'three octal digits such as 660'
@@ -276,7 +276,7 @@ suite('the error message says what the variable accepts, for invalid values of',
     test(Object.entries(environment).flat().join('='), () => assertRefused(environment, message))
   }
 
-  test('PLANT_STORE_URL_FILE, without quoting the content of the file', (t) => {
+  test('the error message for PLANT_STORE_URL_FILE does not quote the content of the file', (t) => {
     for (const content of ['mysql://ada:secret@db/plants\n', '\n', '']) {
       const message = `PLANT_STORE_URL_FILE: the content of the file is invalid: ${urlMessage}`
       assertRefused({ PLANT_STORE_URL_FILE: createTempFile(t, content) }, message)
@@ -294,7 +294,7 @@ for (const [name, nearest] of [
   ['PLANT_STORE_PG_POOL_SIZE', 'PLANT_STORE_POSTGRES_POOL_SIZE'],
   ['PLANT_STORE_SERVICE_HOST_NAME', 'PLANT_STORE_ADMIN_HOST'],
 ] as const) {
-  test(`the unknown setting ${name} is rejected, and the message suggests ${nearest}`, () => {
+  test(`the error message for the unknown setting ${name} suggests ${nearest}`, () => {
     assertRefused({ [name]: 'secret' }, `unknown setting ${name}; did you mean ${nearest}?`)
   })
 }
@@ -321,7 +321,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
     test(`is rejected ${why}`, () => assertRefused(environment, `PLANT_STORE_REUSE_PORT requires ${problem}`, version))
   }
 
-  test('needs a store that processes can share, also if its URL is in a file', (t) => {
+  test('PLANT_STORE_REUSE_PORT requires a store that processes can share', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       for (const place of [{ PLANT_STORE_URL: url }, { PLANT_STORE_URL_FILE: createTempFile(t, url) }]) {
         assertRefused({ ...sharing, ...place }, /^PLANT_STORE_REUSE_PORT requires a store that /, '24.0.0')
@@ -333,7 +333,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   })
 })
 
-test('--help lists the settings with descriptions, and an example URL of each store', () => {
+test('--help lists every setting with a description, and an example URL of each store', () => {
   const help = formatHelp()
   const names = [...help.matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
   assert.ok(names.length > 15)

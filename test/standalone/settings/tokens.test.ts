@@ -82,7 +82,7 @@ const DIGEST_MESSAGE =
 const EMPTY_MESSAGE = 'must contain at least one entry, such as owner:token'
 const NOT_UTF8_MESSAGE = 'contains U+FFFD, which replaces bytes that are not UTF-8; use UTF-8'
 
-suite('PLANT_STORE_TOKENS rejects, without quoting it,', () => {
+suite('PLANT_STORE_TOKENS rejects (without quoting the value)', () => {
   const unset = 'has the token "undefined" or "null", or an empty one; check for an unset variable'
   const digest = sha256('secret')
   const malformed = [
@@ -159,7 +159,7 @@ function createMakefile(texts: readonly string[]): string {
   return `all:\n${texts.map((text) => `\t@printf '%s\\n' '${text}'\n`).join('')}`
 }
 
-suite('a digest in the older format is never accepted as a token', () => {
+suite('an expanded digest in the older format is never accepted as a token', () => {
   const quoted = `printf '%s\\n' "TEXT"`
   const heredoc = 'cat <<END\nTEXT\nEND'
   for (const [what, command, args, script] of [
@@ -186,17 +186,21 @@ suite('a digest in the older format is never accepted as a token', () => {
     })
   }
 
-  test('in single quotes in a recipe of make', { skip: skipWithoutCommand('make') }, () => {
-    const entries = printTexts('make', ['-s', '-f', '-'], 'TEXT', [createMakefile(LEGACY_DIGESTS)])
-    assert.equal(entries.length, LEGACY_DIGESTS.length)
-    for (const entry of entries) assert.throws(() => readTokens(entry), SettingError, entry)
-  })
+  test(
+    'an expanded digest in single quotes in a make recipe is never accepted as a token',
+    { skip: skipWithoutCommand('make') },
+    () => {
+      const entries = printTexts('make', ['-s', '-f', '-'], 'TEXT', [createMakefile(LEGACY_DIGESTS)])
+      assert.equal(entries.length, LEGACY_DIGESTS.length)
+      for (const entry of entries) assert.throws(() => readTokens(entry), SettingError, entry)
+    },
+  )
 
   for (const [what, expand] of [
     // Compose rejects `$2`.
-    ['when expanded like in Compose', (text: string) => text.replace(/\$[_a-z][_a-z0-9]*/gi, '')],
-    ['when expanded like in a Dockerfile or in zsh', (text: string) => text.replace(/\$(?:[0-9]+|[_a-z]\w*)/gi, '')],
-    ['when expanded like in make', (text: string) => text.replace(/\$./g, '')],
+    ['when expanded as in Compose', (text: string) => text.replace(/\$[_a-z][_a-z0-9]*/gi, '')],
+    ['when expanded as in a Dockerfile or in zsh', (text: string) => text.replace(/\$(?:[0-9]+|[_a-z]\w*)/gi, '')],
+    ['when expanded as in make', (text: string) => text.replace(/\$./g, '')],
     ['when only the name is expanded', (text: string) => text.replace('$sha256', '')],
     ['when only the digits are expanded', (text: string) => text.replace(/\$[0-9A-F]/i, '')],
     [
@@ -218,16 +222,16 @@ suite('a digest in the older format is never accepted as a token', () => {
   }
 })
 
-suite('a digest remains a digest', () => {
+suite('a digest is still read as a digest', () => {
   const [entry, token] = [`ada:sha256=${sha256('YWRh')} read`, createTokens(['YWRh', 'ada', 'read'])]
   for (const [what, command, args, script, text] of [
     ['in double quotes in sh', 'sh', [], `printf '%s\\n' "TEXT"`, entry],
     ['in double quotes in bash', 'bash', [], `printf '%s\\n' "TEXT"`, entry],
     ['in a heredoc in sh', 'sh', [], 'cat <<END\nTEXT\nEND', entry],
-    ['in make', 'make', ['-s', '-f', '-'], 'TEXT', createMakefile([entry])],
+    ['in a make recipe', 'make', ['-s', '-f', '-'], 'TEXT', createMakefile([entry])],
     ['in the older form, in single quotes', 'sh', [], `printf '%s\\n' 'TEXT'`, `ada:$sha256$${sha256('YWRh')} read`],
     [
-      'in the older form, with $$ in make',
+      'in the older form, with $$ in a make recipe',
       'make',
       ['-s', '-f', '-'],
       'TEXT',
@@ -239,7 +243,7 @@ suite('a digest remains a digest', () => {
     })
   }
 
-  test('in a Node env file, in both forms', (t) => {
+  test('a digest in a Node env file is still read as a digest', (t) => {
     for (const form of ['sha256=', '$sha256$']) {
       const path = createTempFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
       const args = [`--env-file=${path}`, '--print', 'process.env.PLANT_STORE_TOKENS']

@@ -22,7 +22,7 @@ function createBlockedBatcher() {
   return { add, groups, sizes, release }
 }
 
-test('limits a batch of large plants to about 1 MB', async () => {
+test('the batcher limits a batch of large plants to about 1 MB', async () => {
   const { add, groups, release } = createBlockedBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f'].map((write) => add(write, 600_000))
   for (let i = 0; i < 4; i++) await release()
@@ -30,7 +30,7 @@ test('limits a batch of large plants to about 1 MB', async () => {
   await Promise.all(results)
 })
 
-test('leaves writes in the queue to keep successive batches about equal in size, and reports the size of each batch', async () => {
+test('the batcher splits queued writes into successive batches of similar size', async () => {
   const { add, groups, sizes, release } = createBlockedBatcher()
   const results = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((write) => add(write))
   await release()

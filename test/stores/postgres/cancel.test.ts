@@ -23,7 +23,7 @@ function createConnection(fields: object): Parameters<typeof cancelStatement>[0]
 }
 
 for (const ssl of [undefined, false]) {
-  test(`sends a cancel request, resolves when the server closes the connection, and clears its timer: ssl is ${ssl}`, async (t) => {
+  test(`cancelStatement sends a cancel request and waits until the server closes the connection (ssl: ${ssl})`, async (t) => {
     const { port, received } = await startMessageServer(t)
     const before = countTimers()
     await cancelStatement(createConnection({ ...BACKEND, port, ssl }), 10_000)
@@ -32,7 +32,7 @@ for (const ssl of [undefined, false]) {
   })
 }
 
-test('cancels at the IP address of the connection, even if its host name now resolves to another address', async (t) => {
+test('cancelStatement uses the IP address of the connection, even if the host name no longer resolves to that address', async (t) => {
   const { port, received } = await startMessageServer(t)
   const stream = { remoteAddress: '127.0.0.1' }
   await cancelStatement(
@@ -42,7 +42,7 @@ test('cancels at the IP address of the connection, even if its host name now res
   assert.deepEqual(received, [CANCEL_7])
 })
 
-test('verifies the TLS certificate with the system CAs unless the connection has its own', async (t) => {
+test('cancelStatement verifies the TLS certificate with the system CAs if the connection has no CA', async (t) => {
   const { port, received } = await startMessageServer(t, (socket) => {
     socket.write('S')
     new TLSSocket(socket, { isServer: true, ...TLS }).on('error', () => undefined)
@@ -57,7 +57,7 @@ for (const [name, host, servername] of [
   ['an IP address', '127.0.0.1', false],
   ['a missing host', undefined, false],
 ] as const) {
-  test(`uses the TLS options of the connection, including its client certificate and SNI, with ${name}`, async (t) => {
+  test(`cancelStatement uses the client certificate and the server name of the connection, with ${name}`, async (t) => {
     const seen: unknown[] = []
     const { port } = await startMessageServer(t, (socket) => {
       socket.write('S')
@@ -91,7 +91,7 @@ for (const [name, take, message] of [
   ['never responds to the TLS handshake', (socket: Socket) => socket.write('S'), 'No response within 500 ms.'],
 ] as const) {
   test(
-    `never sends the secret key, rejects and clears its timer if the server ${name}`,
+    `cancelStatement rejects without sending the secret key if the server ${name}`,
     { timeout: 60_000 },
     async (t) => {
       const { port, received } = await startMessageServer(t, take)
@@ -104,14 +104,14 @@ for (const [name, take, message] of [
 }
 
 for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }, { secretKey: 8 }]) {
-  test(`rejects if the connection only exposes ${JSON.stringify(fields)}`, async () => {
+  test(`cancelStatement rejects if the connection exposes only ${JSON.stringify(fields)}`, async () => {
     const message = 'Cannot cancel the statement: the connection has no processID or no secretKey.'
     await assert.rejects(cancelStatement(createConnection(fields), 10_000), { message })
   })
 }
 
 suite('isResponding', () => {
-  test('sends a request that opens no session, and closes its connection and timer', async (t) => {
+  test('isResponding opens no database session, and closes its connection', async (t) => {
     let closed: Promise<unknown> | undefined
     const { port, received } = await startMessageServer(t, (socket) => {
       closed = once(socket, 'close')
@@ -124,28 +124,38 @@ suite('isResponding', () => {
     await closed
   })
 
-  test('counts a closed or refused connection as a response', async (t) => {
+  test('isResponding returns true if the server closes or refuses the connection', async (t) => {
     const { port } = await startMessageServer(t)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port }), 10_000), true)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port: 1 }), 10_000), true)
   })
 
-  test('returns false if the server never responds', async (t) => {
+  test('isResponding returns false if the server never responds', async (t) => {
     const { port } = await startMessageServer(t, () => undefined)
     assert.equal(await isResponding(createConnection({ ...BACKEND, port }), 50), false)
   })
 })
 
-test('cancels a PostgreSQL statement over TCP, a Unix socket or TLS', { skip: skipWithoutDebianServers }, async (t) => {
-  const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
-  const server = await PostgresServer.start(t, tls)
-  for (const config of [{ host: '127.0.0.1' }, { host: server.folder }, { host: 'localhost', ssl: { ca: TLS.cert } }]) {
-    const client = new Client({ user: 'plants', database: 'postgres', port: server.port, ...config })
-    await client.connect()
-    const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
-    await server.waitForRows(`SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`)
-    await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
-    await asleep
-    await client.end()
-  }
-})
+test(
+  'cancelStatement cancels a running statement over TCP, a Unix socket and TLS',
+  { skip: skipWithoutDebianServers },
+  async (t) => {
+    const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
+    const server = await PostgresServer.start(t, tls)
+    for (const config of [
+      { host: '127.0.0.1' },
+      { host: server.folder },
+      { host: 'localhost', ssl: { ca: TLS.cert } },
+    ]) {
+      const client = new Client({ user: 'plants', database: 'postgres', port: server.port, ...config })
+      await client.connect()
+      const asleep = assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' })
+      await server.waitForRows(
+        `SELECT 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)' AND state = 'active'`,
+      )
+      await cancelStatement(client as unknown as Parameters<typeof cancelStatement>[0], 10_000)
+      await asleep
+      await client.end()
+    }
+  },
+)

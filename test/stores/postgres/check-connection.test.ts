@@ -27,7 +27,7 @@ const createCollationWarning = (collation: string) =>
   `The column owner of public.plant_store_plants has the collation ${collation}, not C. Its sort order can change ` +
   'with an update of the operating system; plants are then missing until the indexes are rebuilt.'
 
-suite('warns once, not for each connection, about a table', () => {
+suite('the store warns once about an unsafe table', () => {
   for (const [name, sql, warnings] of [
     ['that is unlogged', `CREATE UNLOGGED TABLE plant_store_plants ${columnsWith('"C"')}`, [unloggedWarning]],
     [
@@ -37,7 +37,7 @@ suite('warns once, not for each connection, about a table', () => {
       [unloggedWarning],
     ],
     [
-      'whose owner column has another collation than C',
+      'whose owner column has a collation other than C',
       `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
       [createCollationWarning('"und-x-icu"')],
     ],
@@ -57,7 +57,7 @@ suite('warns once, not for each connection, about a table', () => {
   }
 
   test(
-    'whose owner column has the collation of the database, if that is not C',
+    'the store warns about an owner column whose default collation is not C',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
@@ -84,29 +84,33 @@ suite('warns once, not for each connection, about a table', () => {
     },
   )
 
-  test('with row-level security that applies to the role', { skip: skipWithoutPostgres }, async (t) => {
-    const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
+  test(
+    'the store warns if row-level security applies to its database role',
+    { skip: skipWithoutPostgres },
+    async (t) => {
+      const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       ALTER TABLE plant_store_plants ENABLE ROW LEVEL SECURITY`)
-    // Row-level security doesn't apply to the owner of the table.
-    await store.ping()
-    assert.deepEqual(warnings, [])
-    const role = `${database.config.database}_clerk`
-    await pool.query(`CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role};
+      // Row-level security doesn't apply to the owner of the table.
+      await store.ping()
+      assert.deepEqual(warnings, [])
+      const role = `${database.config.database}_clerk`
+      await pool.query(`CREATE ROLE ${role}; GRANT USAGE ON SCHEMA public TO ${role};
       GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
-    const own = database.openPool({ options: `-c role=${role}` })
-    t.after(async () => {
-      await own.end()
-      await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
-    })
-    const heard: string[] = []
-    await postgresStore(own, { onWarning: (warning) => heard.push(warning) }).ping()
-    assert.deepEqual(heard, [
-      'Row-level security applies to this role in the table public.plant_store_plants. It can hide plants or reject new ones.',
-    ])
-  })
+      const own = database.openPool({ options: `-c role=${role}` })
+      t.after(async () => {
+        await own.end()
+        await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+      })
+      const heard: string[] = []
+      await postgresStore(own, { onWarning: (warning) => heard.push(warning) }).ping()
+      assert.deepEqual(heard, [
+        'Row-level security applies to this role in the table public.plant_store_plants. It can hide plants or reject new ones.',
+      ])
+    },
+  )
 })
 
-suite('is unready', () => {
+suite('the store is unready', () => {
   for (const kind of ['INSERT', 'DELETE']) {
     test(`while a rule discards each ${kind}`, async () => {
       const { store } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
@@ -118,22 +122,26 @@ suite('is unready', () => {
   }
 
   for (const column of ['owner', 'id', 'name', 'tag']) {
-    test(`while the role can't read the column ${column}`, { skip: skipWithoutPostgres }, async (t) => {
-      const readable = ['owner', 'id', 'name', 'tag'].filter((name) => name !== column)
-      const role = `${database.config.database}_reader`
-      await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')}; CREATE ROLE ${role};
+    test(
+      `while the role of the connection can't read the column ${column}`,
+      { skip: skipWithoutPostgres },
+      async (t) => {
+        const readable = ['owner', 'id', 'name', 'tag'].filter((name) => name !== column)
+        const role = `${database.config.database}_reader`
+        await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')}; CREATE ROLE ${role};
         GRANT USAGE ON SCHEMA public TO ${role}; GRANT INSERT, DELETE ON plant_store_plants TO ${role};
         GRANT SELECT (${readable.join()}) ON plant_store_plants TO ${role}`)
-      const own = database.openPool({ options: `-c role=${role}` })
-      t.after(async () => {
-        await own.end()
-        await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
-      })
-      const store = postgresStore(own)
-      await assert.rejects(store.ping(), { code: '42501' })
-      await pool.query(`GRANT SELECT ON plant_store_plants TO ${role}`)
-      await store.ping()
-    })
+        const own = database.openPool({ options: `-c role=${role}` })
+        t.after(async () => {
+          await own.end()
+          await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`)
+        })
+        const store = postgresStore(own)
+        await assert.rejects(store.ping(), { code: '42501' })
+        await pool.query(`GRANT SELECT ON plant_store_plants TO ${role}`)
+        await store.ping()
+      },
+    )
   }
 })
 
@@ -144,15 +152,15 @@ function getWarnings(lines: readonly string[]) {
     .map(({ reason }) => reason)
 }
 
-suite('while the recorded version of a collation is outdated,', { skip: skipWithoutPostgres }, () => {
+suite('outdated versions of collations', { skip: skipWithoutPostgres }, () => {
   const outdate = (name: string) => `UPDATE pg_collation SET collversion = '1' WHERE collname = '${name}'`
   for (const [name, sql] of [
     [
-      'is unready if the owner column has that collation',
+      'the store is unready if the owner column has an outdated collation',
       `CREATE TABLE plant_store_plants ${columnsWith('"und-x-icu"')}`,
     ],
     [
-      'is unready if the unique index has that collation',
+      'the store is unready if the unique index has an outdated collation',
       `CREATE TABLE plant_store_plants ${columnsWith('"C"', '')};
         CREATE UNIQUE INDEX ON plant_store_plants (owner COLLATE "und-x-icu", id)`,
     ],
@@ -174,7 +182,7 @@ suite('while the recorded version of a collation is outdated,', { skip: skipWith
   }
 
   test(
-    'is unready if the database has that collation, until the version is refreshed',
+    'the store is unready if the default collation of the database is outdated',
     { skip: skipWithoutDebianServers },
     async (t) => {
       const server = await PostgresServer.start(t)
@@ -199,7 +207,7 @@ suite('while the recorded version of a collation is outdated,', { skip: skipWith
     },
   )
 
-  test('stays ready if only other columns use that collation', async (t) => {
+  test('the store stays ready if only the name column has an outdated collation', async (t) => {
     const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columnsWith('"C"')};
       CREATE INDEX ON plant_store_plants (name COLLATE "und-x-icu"); ${outdate('und-x-icu')}`)
     t.after(() => pool.query('ALTER COLLATION "und-x-icu" REFRESH VERSION'))
@@ -209,7 +217,7 @@ suite('while the recorded version of a collation is outdated,', { skip: skipWith
 })
 
 test(
-  'is ready after the repair in docs/postgres.md removes duplicates and rebuilds the indexes',
+  'the SQL in docs/postgres.md repairs a table whose index has missed a duplicate',
   { skip: skipWithoutPostgres },
   async () => {
     const [REPAIR] = findCodeBlocks(readDocument('docs/postgres.md'), 'sql').filter(

@@ -45,7 +45,7 @@ const MESSAGES = {
 
 suite('a response that the driver cannot parse (denial of service by an uncaught exception)', () => {
   for (const [name, message] of Object.entries(MESSAGES)) {
-    test(`results in 500 for that request and a new connection: ${name}`, async (t) => {
+    test(`results in a 500 response and a new connection (${name})`, async (t) => {
       const { url } = await openProxiedDatabase(t)
       const { port, tamper, replacedCount } = await startTamperingProxy(t, Number(new URL(url).port))
       const own = new URL(url)
@@ -61,7 +61,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     })
   }
 
-  test('closes the connection, even if the application created the pool', async (t) => {
+  test('an unreadable response closes the connection even in a pool that the application has created', async (t) => {
     const { url } = await openProxiedDatabase(t)
     const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
     const own = new URL(url)
@@ -79,7 +79,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     await store.list('ann', { limit: 1, maxBytes: 1 })
   })
 
-  test('while connecting makes the program unready, but keeps it running', async (t) => {
+  test('an unreadable response while connecting does not end the standalone server', async (t) => {
     const { port } = await startMessageServer(t, (socket) => {
       socket.write(Buffer.from(MESSAGES['an unknown authentication method'], 'hex'))
     })

@@ -21,11 +21,11 @@ function createErrorWithCode(code: unknown, message = 'timeout', fields: object 
   return Object.assign(new Error(message), { code, ...fields })
 }
 
-suite('classifies an error by its SQLSTATE', () => {
+suite('an error is classified by its SQLSTATE', () => {
   // The message contains "timeout", which must not matter if the error has a SQLSTATE.
   for (const [state, meaning, ...expected] of [
     ['08000', 'a broken connection', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
-    ['08001', 'an unreachable server behind this one', 'isTransient'],
+    ['08001', 'an unreachable server behind a foreign table', 'isTransient'],
     ['08P01', 'any error of a pooler', 'isTransient', 'isOutcomeUnknown', 'breaksConnection'],
     ['22008', 'a date out of range', 'isRejectedValue', 'isSinglePlantError'],
     ['22021', 'a character outside of the encoding', 'isRejectedValue', 'isSinglePlantError'],
@@ -67,7 +67,7 @@ suite('classifies an error by its SQLSTATE', () => {
   }
 })
 
-test('classifies errors of another realm', () => {
+test('errors from another realm are classified like errors from this realm', () => {
   const [...errors] = runInNewContext(`[
     Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }),
     Object.assign(new Error('the server stops'), { code: '57P01' }),
@@ -78,7 +78,7 @@ test('classifies errors of another realm', () => {
   assert.deepEqual(errors.map(failure.isProgrammingError), [false, false, true])
 })
 
-suite('classifies an error by its SQLSTATE and the server routine or severity', () => {
+suite('an error is classified by its SQLSTATE and its routine or severity', () => {
   const ENDED = ['isTransient', 'isOutcomeUnknown', 'breaksConnection']
   for (const [name, code, fields, ...expected] of [
     ['transaction IDs exhausted', '54000', { routine: 'GetNewTransactionId' }, 'isTransient'],
@@ -99,7 +99,7 @@ suite('classifies an error by its SQLSTATE and the server routine or severity', 
       'isRejectedValue',
       'isSinglePlantError',
     ],
-    ['raised by a trigger', '54000', { routine: 'exec_stmt_raise' }],
+    ['an error raised by a trigger', '54000', { routine: 'exec_stmt_raise' }],
     ['a row-level security policy', '42501', { routine: 'ExecWithCheckOptions' }, 'isSinglePlantError'],
     ['a violated check option of a view', '44000', { routine: 'ExecWithCheckOptions' }, 'isSinglePlantError'],
     ['a missing privilege', '42501', { routine: 'aclcheck_error' }],
@@ -115,7 +115,7 @@ suite('classifies an error by its SQLSTATE and the server routine or severity', 
   }
 })
 
-suite('classifies an error without a SQLSTATE', () => {
+suite('an error without a SQLSTATE is classified by its type or message', () => {
   for (const [name, error, ...expected] of [
     ['no response in time', new NoResponseError(10), 'isTransient', 'isTimeout', 'isOutcomeUnknown'],
     ['a pool timeout', new Error('timeout exceeded'), 'isTransient', 'isTimeout', 'isOutcomeUnknown'],

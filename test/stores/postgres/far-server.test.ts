@@ -17,51 +17,55 @@ const create = async (program: Program, id: number) => {
   return status
 }
 
-suite('a distant server', { skip: skipWithoutDebianServers, timeout: 120_000 }, () => {
-  /** Starts a server that requires TLS and SCRAM, behind a proxy that adds this round-trip time. Returns its URL. */
-  async function startFarServer(t: TestContext, roundTripMs: number) {
-    const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
-    const server = await PostgresServer.start(t, tls)
-    await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'secret'`)
-    const rows = ['hostssl all clerk 127.0.0.1/32 scram-sha-256', 'host all plants 127.0.0.1/32 trust']
-    writeFileSync(join(server.data, 'pg_hba.conf'), `${rows.join('\n')}\n`)
-    await server.runPgCtl('reload')
-    const proxy = await openTcpProxy({ host: '127.0.0.1', port: server.port }, roundTripMs / 2)
-    t.after(() => proxy.close())
-    return `postgres://clerk:secret@127.0.0.1:${proxy.port}/postgres?sslmode=require`
-  }
-
-  test('works with a round-trip time of 340 ms, TLS, SCRAM and channel binding', async (t) => {
-    const url = await startFarServer(t, 340)
-    assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).exited, 0)
-    const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require&connect_timeout=10` })
-    await program.waitUntilReady()
-    assert.equal(await create(program, 1), 200)
-  })
-
-  test('keeps the program ready with a round-trip time of 600 ms while plants are created', async (t) => {
-    const program = await startProgram(t, { PLANT_STORE_URL: await startFarServer(t, 600) })
-    await program.waitUntilReady()
-    let id = 0
-    let isDone = false
-    async function keepCreating() {
-      while (!isDone) assert.equal(await create(program, id++), 200)
+suite(
+  'the standalone server with a distant database server',
+  { skip: skipWithoutDebianServers, timeout: 120_000 },
+  () => {
+    /** Starts a server that requires TLS and SCRAM, behind a proxy that adds this round-trip time. Returns its URL. */
+    async function startFarServer(t: TestContext, roundTripMs: number) {
+      const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
+      const server = await PostgresServer.start(t, tls)
+      await server.query(`CREATE ROLE clerk SUPERUSER LOGIN PASSWORD 'secret'`)
+      const rows = ['hostssl all clerk 127.0.0.1/32 scram-sha-256', 'host all plants 127.0.0.1/32 trust']
+      writeFileSync(join(server.data, 'pg_hba.conf'), `${rows.join('\n')}\n`)
+      await server.runPgCtl('reload')
+      const proxy = await openTcpProxy({ host: '127.0.0.1', port: server.port }, roundTripMs / 2)
+      t.after(() => proxy.close())
+      return `postgres://clerk:secret@127.0.0.1:${proxy.port}/postgres?sslmode=require`
     }
-    const creating = keepCreating()
-    // A single write can take too long on a busy machine.
-    let inSuccession = 0
-    try {
-      await waitUntil(async () => {
-        const { status } = await program.fetch('/readyz')
-        inSuccession = status === 200 ? inSuccession + 1 : 0
-        return inSuccession >= 3 && id >= 3
-      })
-    } finally {
-      isDone = true
-      await creating
-    }
-  })
-})
+
+    test('creates plants with a round-trip time of 340 ms, TLS, SCRAM and channel binding', async (t) => {
+      const url = await startFarServer(t, 340)
+      assert.equal(await new Program({ PLANT_STORE_URL: url }, ['--migrate']).exited, 0)
+      const program = await startProgram(t, { PLANT_STORE_URL: `${url}&channel_binding=require&connect_timeout=10` })
+      await program.waitUntilReady()
+      assert.equal(await create(program, 1), 200)
+    })
+
+    test('remains ready with a round-trip time of 600 ms', async (t) => {
+      const program = await startProgram(t, { PLANT_STORE_URL: await startFarServer(t, 600) })
+      await program.waitUntilReady()
+      let id = 0
+      let isDone = false
+      async function keepCreating() {
+        while (!isDone) assert.equal(await create(program, id++), 200)
+      }
+      const creating = keepCreating()
+      // A single write may take too long on a busy machine.
+      let inSuccession = 0
+      try {
+        await waitUntil(async () => {
+          const { status } = await program.fetch('/readyz')
+          inSuccession = status === 200 ? inSuccession + 1 : 0
+          return inSuccession >= 3 && id >= 3
+        })
+      } finally {
+        isDone = true
+        await creating
+      }
+    })
+  },
+)
 
 suite('channel_binding=require', { skip: skipWithoutDebianServers }, () => {
   for (const [name, sslmode, method] of [
@@ -101,7 +105,7 @@ test('--migrate reports the connection timeout if the server never responds', { 
 
 const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
 
-suite('while DNS servers never respond,', { skip: needsNamespaces, timeout: 120_000 }, () => {
+suite('unresponsive DNS servers', { skip: needsNamespaces, timeout: 120_000 }, () => {
   /** Starts a program whose DNS server never responds. Its resolver retries for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')
@@ -117,7 +121,7 @@ suite('while DNS servers never respond,', { skip: needsNamespaces, timeout: 120_
     return program
   }
 
-  test('a second signal ends the program immediately', async (t) => {
+  test('a second signal ends the standalone server immediately even while a DNS server does not respond', async (t) => {
     const program = await startWithoutNames(t)
     program.child.kill('SIGTERM')
     await program.waitForLogEvent('drain')
@@ -128,7 +132,7 @@ suite('while DNS servers never respond,', { skip: needsNamespaces, timeout: 120_
     assert.equal(program.child.signalCode, 'SIGTERM')
   })
 
-  test('the program exits at its drain timeout', async (t) => {
+  test('the standalone server exits at its drain timeout even while a DNS server does not respond', async (t) => {
     const program = await startWithoutNames(t, { PLANT_STORE_DRAIN_TIMEOUT_MS: '1000' })
     program.child.kill('SIGTERM')
     const startedAt = performance.now()

@@ -24,7 +24,7 @@ async function createPlant(program: Program, id = 1) {
   return [response.status, await response.json()]
 }
 
-suite('in this process', { timeout: 60_000 }, async () => {
+suite('openPostgres', { timeout: 60_000 }, async () => {
   const { database, proxy, url } = await openProxiedDatabase({ after })
 
   async function openStore(url: string, own = {}) {
@@ -68,7 +68,7 @@ suite('in this process', { timeout: 60_000 }, async () => {
     await store.close?.()
   })
 
-  test('exposes open connections and waiting statements in the metrics that docs/postgres.md lists', async (t) => {
+  test('exposes the metrics that docs/postgres.md lists', async (t) => {
     t.after(() => proxy.unblock())
     const timersBefore = countTimers()
     for (const [postgresBatch, expected] of [
@@ -113,11 +113,11 @@ suite('in this process', { timeout: 60_000 }, async () => {
     assert.equal(rowCount, 0)
   })
 
-  test('rejects a URL that refers to a missing file', async () => {
+  test('rejects a URL that refers to a missing certificate file', async () => {
     await assert.rejects(openStore(`${url}?sslmode=verify-ca&sslrootcert=/nowhere`), { code: 'ENOENT' })
   })
 
-  test('retries the connection after 0.5 s with exponential backoff, and stops retrying after close', async () => {
+  test('retries the connection with exponential backoff until close() is called', async () => {
     await proxy.close()
     const timersBefore = countTimers()
     const { store, events } = await openStore(url)
@@ -135,7 +135,7 @@ suite('in this process', { timeout: 60_000 }, async () => {
   })
 })
 
-test('starts before its database server, logs the outage once, and becomes ready when the server starts', async (t) => {
+test('the standalone server can start before its database server', async (t) => {
   const { proxy, url } = await openProxiedDatabase(t)
   await proxy.close()
   const program = await startProgram(t, { PLANT_STORE_URL: url })
@@ -154,7 +154,7 @@ test('starts before its database server, logs the outage once, and becomes ready
 })
 
 for (const takeAway of ['close', 'block'] as const) {
-  test(`exits with status 0 on SIGTERM while its database server is ${takeAway === 'close' ? 'unreachable' : 'unresponsive'}`, async (t) => {
+  test(`the standalone server exits with status 0 on SIGTERM while its database server is ${takeAway === 'close' ? 'unreachable' : 'unresponsive'}`, async (t) => {
     const { proxy, url } = await openProxiedDatabase(t)
     const program = await startProgram(t, { PLANT_STORE_URL: url, PLANT_STORE_STORE_TIMEOUT_MS: '1000' })
     await proxy[takeAway]()
@@ -164,7 +164,7 @@ for (const takeAway of ['close', 'block'] as const) {
   })
 }
 
-test('never creates the table with PLANT_STORE_MIGRATE=0, and exits if the table is missing', async (t) => {
+test('the standalone server exits with status 2 if the table is missing and PLANT_STORE_MIGRATE=0', async (t) => {
   const { database, url } = await openProxiedDatabase(t)
   const environment = { PLANT_STORE_URL: url, PLANT_STORE_MIGRATE: '0' }
   const refused = new Program({ PORT: '0', ...environment })
@@ -189,16 +189,20 @@ async function startWithRights(t: TestContext, rights: string) {
   return startProgram(t, { PLANT_STORE_URL: url.replace(/\/\/[^@]*@/, `//${role}:p%40ss%23w0rd@`) })
 }
 
-test('needs only SELECT, INSERT and DELETE if the table exists', { skip: skipWithoutPostgres }, async (t) => {
-  const program = await startWithRights(t, 'SELECT, INSERT, DELETE')
-  assert.deepEqual(await createPlant(program), CREATED)
-  assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
-  assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
-  assert.equal((await program.fetch('/readyz')).status, 200)
-})
+test(
+  'the standalone server needs only the privileges SELECT, INSERT and DELETE if the table exists',
+  { skip: skipWithoutPostgres },
+  async (t) => {
+    const program = await startWithRights(t, 'SELECT, INSERT, DELETE')
+    assert.deepEqual(await createPlant(program), CREATED)
+    assert.equal(await (await program.fetch('/plants')).text(), '[{"name":"Fern"}]')
+    assert.equal((await program.fetch('/plants/1', { method: 'DELETE' })).status, 204)
+    assert.equal((await program.fetch('/readyz')).status, 200)
+  },
+)
 
 for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name)']) {
-  test(`is unready if its role has only ${rights}`, { skip: skipWithoutPostgres }, async (t) => {
+  test(`the standalone server is unready if its role has only ${rights}`, { skip: skipWithoutPostgres }, async (t) => {
     const program = await startWithRights(t, rights)
     assert.match(String((await program.waitForLogEvent('unreachable'))['reason']), /permission denied for table/)
     assert.equal((await program.fetch('/readyz')).status, 503)
@@ -206,7 +210,7 @@ for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name
 }
 
 for (const setting of ['server_encoding', 'client_encoding']) {
-  test(`exits if the ${setting} is not UTF-8`, async (t) => {
+  test(`the standalone server exits with status 2 if the ${setting} is not UTF-8`, async (t) => {
     const { database, url } = await openProxiedDatabase(t)
     // The driver requests UTF-8, but a proxy between it and the server could change the encoding. Here a replaced
     // function of the server pretends that this has happened.
@@ -222,8 +226,8 @@ for (const setting of ['server_encoding', 'client_encoding']) {
   })
 }
 
-suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
-  test('connects over a Unix socket and over TLS like libpq, and logs only its start', async (t) => {
+suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
+  test('connects over a Unix socket or TLS with the same URL parameters as libpq', async (t) => {
     const tls = ['ssl=on', `ssl_cert_file='localhost.crt'`, `ssl_key_file='localhost.key'`]
     const server = await PostgresServer.start(t, tls)
     for (const [id, url, address] of [
@@ -240,7 +244,7 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
     }
   })
 
-  test('uses the new password for new connections after SIGHUP, without a restart', async (t) => {
+  test('the standalone server uses a new database password after SIGHUP', async (t) => {
     const server = await PostgresServer.start(t)
     writeFileSync(
       join(server.data, 'pg_hba.conf'),
@@ -269,7 +273,7 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
     assert.deepEqual(await createPlant(program), CREATED)
   })
 
-  test('is unready on a standby until the standby is promoted', async (t) => {
+  test('the standalone server is unready on a standby until the standby is promoted', async (t) => {
     const standby = await PostgresServer.startStandby(t, await PostgresServer.start(t), 'standby')
     const program = await startProgram(t, { PLANT_STORE_URL: standby.url })
     assert.equal((await createPlant(program))[0], 503)

@@ -21,7 +21,7 @@ beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 types.setTypeParser(types.builtins.INT8, Number)
 storeConformance({ test, create: () => postgresStore(pool) })
 
-test('returns pages with exactly the requested plants', () => assertExactPages(postgresStore(pool), 100))
+test('the store ends each page exactly at limit or maxBytes', () => assertExactPages(postgresStore(pool), 100))
 
 function createPlant(id: number, name = `plant ${id}`) {
   return { id: BigInt(id), name, tag: id % 2 === 0 ? 'even' : 'odd' }
@@ -34,7 +34,7 @@ async function listPlants(owner: string) {
   return plants.map(({ id, name, tag }) => ({ id, name, tag }))
 }
 
-test('is unready until migrate creates the table, and migrating again keeps the plants', async () => {
+test('the store is unready until migrate() creates the table', async () => {
   const store = postgresStore(pool)
   await store.ping()
   await pool.query('DROP TABLE plant_store_plants')
@@ -45,17 +45,21 @@ test('is unready until migrate creates the table, and migrating again keeps the 
   assert.deepEqual(await listPlants('ann'), [createPlant(1)])
 })
 
-test('creates the table when many connections migrate concurrently', { skip: skipWithoutPostgres }, async () => {
-  const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
-  await Promise.all(rivals.map((store) => store.ping()))
-  for (let round = 0; round < 5; round++) {
-    await pool.query('DROP TABLE plant_store_plants')
-    await Promise.all(rivals.map((store) => store.migrate()))
-    assert.deepEqual(await listPlants('ann'), [])
-  }
-})
+test(
+  'concurrent calls of migrate() create the table once, without an error',
+  { skip: skipWithoutPostgres },
+  async () => {
+    const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
+    await Promise.all(rivals.map((store) => store.ping()))
+    for (let round = 0; round < 5; round++) {
+      await pool.query('DROP TABLE plant_store_plants')
+      await Promise.all(rivals.map((store) => store.migrate()))
+      assert.deepEqual(await listPlants('ann'), [])
+    }
+  },
+)
 
-test('rejects migrate with the error of the server if the table cannot be created', async () => {
+test('migrate() rejects with the error of the server if the table cannot be created', async () => {
   await pool.query('DROP TABLE plant_store_plants')
   await pool.query('CREATE TYPE plant_store_plants AS ENUM ()')
   await assert.rejects(postgresStore(pool).migrate(), { code: '42710' })
@@ -76,7 +80,7 @@ async function replaceTable(t: TestContext, sql: string) {
 /** Marks an index as invalid, like a failed CREATE INDEX CONCURRENTLY. */
 const INVALIDATE_INDEX = `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'plant_store_plants_own'::regclass`
 
-suite('rejects a table', () => {
+suite('the store rejects a table', () => {
   const key = 'PRIMARY KEY (owner, id)'
   const sound = `id bigint, name text, tag text, ${key}`
   const noKey = 'it has no unique index on (owner, id) that is valid, not partial and not deferrable'
@@ -256,7 +260,7 @@ suite('rejects a table', () => {
   }
 })
 
-suite('accepts a table', () => {
+suite('the store accepts a table', () => {
   const columns = 'at timestamp DEFAULT now(), tag text, name text, id bigint, owner text, PRIMARY KEY (owner, id)'
   const index = 'CREATE UNIQUE INDEX ON plants (id, owner) INCLUDE (tag)'
   for (const [name, sql] of [
@@ -287,7 +291,7 @@ suite('accepts a table', () => {
   }
 })
 
-test('applies only the first of several concurrent creates or deletes of an id', async () => {
+test('the first of several concurrent creates or deletes with the same id wins', async () => {
   const store = postgresStore(pool, { maxInFlight: 1 })
   const blocker = store.create('ann', createPlant(0))
   const names = ['first', 'second', 'third']
@@ -301,33 +305,29 @@ test('applies only the first of several concurrent creates or deletes of an id',
   assert.deepEqual(await Promise.all(deletes), [false, true, false, true, false])
 })
 
-test(
-  'never deadlocks when several processes write the same plants in batches',
-  { skip: skipWithoutPostgres },
-  async () => {
-    const deadlocks: unknown[] = []
-    function note(error: unknown): never {
-      deadlocks.push(error)
-      throw error
-    }
-    const stores = Array.from({ length: 4 }, () => {
-      const own = database.openPool()
-      const noting = createMockPool((query) => own.query(query).catch(note))
-      return postgresStore(noting, { maxBatch: 400 })
+test('stores that write the same plants in batches never deadlock', { skip: skipWithoutPostgres }, async () => {
+  const deadlocks: unknown[] = []
+  function note(error: unknown): never {
+    deadlocks.push(error)
+    throw error
+  }
+  const stores = Array.from({ length: 4 }, () => {
+    const own = database.openPool()
+    const noting = createMockPool((query) => own.query(query).catch(note))
+    return postgresStore(noting, { maxBatch: 400 })
+  })
+  for (let round = 0; round < 40; round++) {
+    const calls = stores.flatMap((store, n) => {
+      const ids = n % 2 === 0 ? createPlants(400) : createPlants(400).reverse()
+      return ids.map((kept) => (round % 2 === 0 ? store.create('ann', kept) : store.delete('ann', kept.id)))
     })
-    for (let round = 0; round < 40; round++) {
-      const calls = stores.flatMap((store, n) => {
-        const ids = n % 2 === 0 ? createPlants(400) : createPlants(400).reverse()
-        return ids.map((kept) => (round % 2 === 0 ? store.create('ann', kept) : store.delete('ann', kept.id)))
-      })
-      const outcomes = await Promise.all(calls)
-      assert.equal(outcomes.filter(Boolean).length, 400)
-    }
-    assert.deepEqual(deadlocks, [])
-  },
-)
+    const outcomes = await Promise.all(calls)
+    assert.equal(outcomes.filter(Boolean).length, 400)
+  }
+  assert.deepEqual(deadlocks, [])
+})
 
-test('creates the other plants of a batch when the database rejects a value, an index row is too large or a constraint fails', async (t) => {
+test('a batch creates all plants except those that the database rejects', async (t) => {
   await pool.query(`ALTER TABLE plant_store_plants ADD CONSTRAINT no_weeds CHECK (name <> 'weed')`)
   t.after(() => pool.query('ALTER TABLE plant_store_plants DROP CONSTRAINT no_weeds'))
   const store = postgresStore(pool, { maxInFlight: 1 })
@@ -348,7 +348,7 @@ test('creates the other plants of a batch when the database rejects a value, an 
   assert.deepEqual(kept, ['a', 'd', 'f', 'g', 'plant 100'])
 })
 
-test('fetches little more than a page from the server, and limits bytes in SQL only when plants are large', async () => {
+test('the store fetches little more than a page from the server, even if plants are large', async () => {
   const asked: (string | undefined)[] = []
   let sent = 0
   const store = postgresStore(
@@ -375,7 +375,7 @@ test('fetches little more than a page from the server, and limits bytes in SQL o
   assert.deepEqual(asked, [small, large, large, large, large])
 })
 
-test('never lists the plant that a write probe creates', { skip: skipWithoutPostgres }, async (t) => {
+test('the plant that a write probe creates is never listed', { skip: skipWithoutPostgres }, async (t) => {
   const store = postgresStore(pool)
   const befall = (code: string) =>
     pool.query(`CREATE OR REPLACE FUNCTION befall() RETURNS trigger LANGUAGE plpgsql AS
@@ -400,7 +400,7 @@ test('never lists the plant that a write probe creates', { skip: skipWithoutPost
   assert.deepEqual(await listPlants(''), [])
 })
 
-test('deletes a batch with an index scan although the statement was planned while the table was empty', async () => {
+test('a batch of deletes uses an index scan even if the statement was planned while the table was empty', async () => {
   const connection = skipWithoutPostgres === false ? database.openPool({ max: 1 }) : pool
   const store = postgresStore(connection, { maxInFlight: 1 })
   // The server plans a prepared statement five times before it considers a generic plan.

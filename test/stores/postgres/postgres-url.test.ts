@@ -5,7 +5,7 @@ import { createClientClass } from '../../../src/stores/postgres/driver.ts'
 import { isSameDatabase, parsePostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { createTempFile } from '../../support/temp-files.ts'
 
-suite('converts a connection URL for the driver', () => {
+suite('a connection URL is converted to options of the driver', () => {
   const compatible = 'uselibpqcompat=true'
   const verifyFull = `sslmode=verify-full&${compatible}`
   const cases: [string, string][] = [
@@ -48,7 +48,7 @@ suite('converts a connection URL for the driver', () => {
   for (const [url, written] of cases) test(url, () => assert.equal(parsePostgresUrl(url).connectionString, written))
 })
 
-suite('rejects a connection URL without exposing its password', () => {
+suite('the error for an invalid connection URL does not contain the password', () => {
   const form =
     'use the form postgres://user:password@host/database; in a password, write @ / ? # and % as %40 %2F %3F %23 and %25'
   const oneHost = 'the URL must have only one host; for several servers, use a proxy such as HAProxy, or a DNS name'
@@ -99,7 +99,7 @@ suite('rejects a connection URL without exposing its password', () => {
   for (const [url, message] of cases) test(url, () => assert.throws(() => parsePostgresUrl(url), { message }))
 })
 
-suite('converts URL parameters to options of the driver and of TLS', () => {
+suite('URL parameters are converted to options of the driver and of TLS', () => {
   function read(parameters: string) {
     const {
       connectTimeoutMs,
@@ -142,7 +142,7 @@ suite('converts URL parameters to options of the driver and of TLS', () => {
   })
 })
 
-suite('decodes the database name of a connection URL', () => {
+suite('the database name in a connection URL is percent-decoded', () => {
   for (const [url, database] of [
     ['postgres://ann@host', ''],
     ['postgres://ann@host/', ''],
@@ -155,14 +155,14 @@ suite('decodes the database name of a connection URL', () => {
   }
 })
 
-test('makes the driver verify the certificate of a server that is addressed by IP', () => {
+test('the driver verifies the certificate of a server with an IP address', () => {
   const url = 'postgres://ann@192.0.2.1/plants?sslmode=verify-full'
   const { StoreClient } = createClientClass(Client, () => parsePostgresUrl(url))
   const { ssl } = new StoreClient() as unknown as { ssl: object }
   assert.deepEqual(ssl, { host: '192.0.2.1' })
 })
 
-suite('recognizes URLs of the same database that differ only in the password', () => {
+suite('two URLs that differ only in the password refer to the same database', () => {
   for (const [other, isSame] of [
     ['postgres://ann:new@host/plants?password=new&connect_timeout=5', true],
     ['postgres://ann:old@host/plants?password=old&connect_timeout=6', false],

@@ -50,7 +50,7 @@ function throwFault(): never {
   throw new Error('a fault of the listener')
 }
 
-test('stops using prepared statements although onWarning is missing, throws or rejects', async () => {
+test('the store stops using prepared statements even if onWarning is missing, throws or rejects', async () => {
   for (const onWarning of [undefined, throwFault, (): unknown => Promise.resolve().then(throwFault)]) {
     const { store } = createScriptedStore([createServerError('26000')], { onWarning })
     assert.equal(await deletePlant(store), true)
@@ -58,7 +58,7 @@ test('stops using prepared statements although onWarning is missing, throws or r
   }
 })
 
-test('retries an unknown prepared statement without its name and warns, but never retries unnamed statements', async () => {
+test('the store retries an unknown prepared statement as an unnamed statement, and warns', async () => {
   const refusal = createServerError('26000')
   const { store, asked, warnings } = createScriptedStore([refusal], { preparedStatements: false })
   assert.equal(await captureError(deletePlant(store)), refusal)
@@ -69,7 +69,7 @@ test('retries an unknown prepared statement without its name and warns, but neve
   assert.deepEqual([named.asked.length, named.warnings], [2, [warning]])
 })
 
-test('requests rows as arrays of strings, and clears the values and rows that the driver keeps', async () => {
+test('the store clears the values and rows of a query, which the driver keeps in memory', async () => {
   const queries: Query[] = []
   const result: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const store = postgresStore(createMockPool((query) => (queries.push(query), Promise.resolve(result))))
@@ -78,16 +78,16 @@ test('requests rows as arrays of strings, and clears the values and rows that th
   assert.deepEqual([values, result.rows, rowMode, types.getTypeParser()('7')], [[], [], 'array', '7'])
 })
 
-test('retries serialization failures with exponential backoff and jitter', async (t) => {
+test('the store retries a statement after serialization failures with exponential backoff', async (t) => {
   t.mock.method(Math, 'random', () => 20)
   const { store } = createScriptedStore([createServerError('40001'), createServerError('40001')])
   const startedAt = performance.now()
   await deletePlant(store)
-  // Timers can fire a millisecond early.
+  // Timers may fire a millisecond early.
   assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
 })
 
-test('pings with statements that change no rows if a constraint rejects the plant of the write probe', async () => {
+test('ping() runs statements that change no rows if a constraint rejects the plant of the write probe', async () => {
   const { store, asked } = createScriptedStore([createServerError('53100'), createServerError('23514')])
   await captureError(store.create('ann', { id: 1n, name: 'fern' }))
   await store.ping()
@@ -99,7 +99,7 @@ test('pings with statements that change no rows if a constraint rejects the plan
   ])
 })
 
-test('reuses the result of a write probe for 900 ms, and becomes unready when a write has waited more than 900 ms', async (t) => {
+test('ping() reuses the result of a write probe for 900 ms, and fails if a write waits longer', async (t) => {
   let now = 1000
   t.mock.method(performance, 'now', () => now)
   const full = createServerError('53100')
@@ -116,7 +116,7 @@ test('reuses the result of a write probe for 900 ms, and becomes unready when a 
   const answers = [new Promise<QueryResult>((resolve) => (answer = resolve))]
   const other = postgresStore(createMockPool(() => answers.shift() ?? Promise.resolve(ONE_ROW_CHANGED)))
   const write = deletePlant(other)
-  // Waiting for a connection doesn't count: connecting to a distant server can take seconds.
+  // Waiting for a connection doesn't count: connecting to a distant server may take seconds.
   now += 2000
   await nextTick()
   now += 899
@@ -130,7 +130,7 @@ test('reuses the result of a write probe for 900 ms, and becomes unready when a 
   await write
 })
 
-test('stays ready if a write succeeds while a ping is still waiting', async () => {
+test('ping() succeeds if a write succeeds while the ping is waiting', async () => {
   // Only pings have no values.
   const store = postgresStore(
     createMockPool(({ values }) => (values.length === 0 ? never() : Promise.resolve(ONE_ROW_CHANGED))),
@@ -140,7 +140,7 @@ test('stays ready if a write succeeds while a ping is still waiting', async () =
   await ping
 })
 
-test('shares one query among equal lists that arrive while such a query is running', async () => {
+test('identical list calls share one query while an identical query is running', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const { store, asked } = createScriptedStore(Array.from({ length: 7 }, () => page))
   const request = { limit: 10, maxBytes: 100 }
@@ -167,13 +167,13 @@ test('shares one query among equal lists that arrive while such a query is runni
   ])
 })
 
-test('deletes only the requested plant, even if a foreign table contains it twice', async () => {
+test('delete() returns true only for the requested plant, even if a foreign table contains the plant twice', async () => {
   const twice: QueryResult = { rows: Array.from({ length: 2 }, () => ['ann', '1']), rowCount: 2 }
   const { store } = createScriptedStore([twice, twice])
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
 })
 
-test('does not retry migrate if the connection breaks', async () => {
+test('the store does not retry migrate() if the connection breaks', async () => {
   const { store, asked } = createScriptedStore([
     createServerError('42P01'),
     new Error('Connection terminated unexpectedly'),
@@ -182,7 +182,7 @@ test('does not retry migrate if the connection breaks', async () => {
   assert.equal(asked.length, 2)
 })
 
-test('uses the schema that the first checked connection found, even on connections that are checked concurrently', async () => {
+test('the store uses the schema found by the first checked connection, even on connections checked concurrently', async () => {
   const found = ['public', 'other', 'public'].map((schema) => createInspectionResult({ schema, currentSchema: schema }))
   const looks: unknown[][] = []
   const texts: string[] = []
@@ -208,7 +208,7 @@ test('uses the schema that the first checked connection found, even on connectio
   for (const text of texts) assert.match(text, / FROM "public"\.plant_store_plants /)
 })
 
-test('survives a session that ends in the packet that opens it, and adds its listeners only once for each pool', async (t) => {
+test('the store survives a session that the server opens and ends in a single packet', async (t) => {
   const { port } = await startMessageServer(t, (socket) => {
     // Authentication succeeds, the server is ready, and an administrator shuts it down.
     const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']
@@ -225,7 +225,7 @@ test('survives a session that ends in the packet that opens it, and adds its lis
   assert.deepEqual([pool.listenerCount('connect'), client.listenerCount('notice')], [1, 1])
 })
 
-test('rethrows programming errors unchanged', async () => {
+test('the store rethrows programming errors unchanged', async () => {
   const bug = new TypeError('pool.options is undefined')
   function connect(): never {
     throw bug
@@ -235,7 +235,7 @@ test('rethrows programming errors unchanged', async () => {
 })
 
 suite('during a failover', () => {
-  test('requests another connection when the pool is slow, and fails only when all requests have failed', async (t) => {
+  test('the store requests a second connection from a slow pool, and fails only if both requests fail', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const failures: ((error: Error) => void)[] = []
     const connecting = connectWithRetry({ connect: () => new Promise((_, fail) => failures.push(fail)) }, 10_000)
@@ -246,7 +246,7 @@ suite('during a failover', () => {
     await assert.rejects(connecting, { message: 'second' })
   })
 
-  test('requests connections repeatedly until one passes its check, and after that only once', async () => {
+  test('the store requests connections until one passes its check', async () => {
     let asked = 0
     let answer = () => Promise.resolve(ONE_ROW_CHANGED)
     const pool = createMockPool(() => answer())
@@ -264,7 +264,7 @@ suite('during a failover', () => {
   })
 })
 
-test('probes an unresponsive server with a timer that does not keep the process alive, and never after stop', async () => {
+test('the probes of an unresponsive server do not keep the process alive', async () => {
   const silence = new OutageDetector(never)
   const before = process.getActiveResourcesInfo()
   silence.begin(performance.now())
@@ -276,7 +276,7 @@ test('probes an unresponsive server with a timer that does not keep the process 
   assert.equal(silence.isActive, false)
 })
 
-test('ignores an unanswered message that is older than the last response, and never sends a statement after its deadline', async (t) => {
+test('the outage detector ignores an unanswered message that is older than the last response', async (t) => {
   t.mock.method(performance, 'now', () => 1000)
   const silence = new OutageDetector(() => Promise.resolve(true))
   silence.begin(1000)
@@ -291,7 +291,7 @@ test('ignores an unanswered message that is older than the last response, and ne
   await assert.rejects(new QueryRunner(createMockPool(never), 100, () => undefined).send(query, 1000), { message })
 })
 
-test('releases the memory of statements that time out while the server is unresponsive', async (t) => {
+test('statements that time out while the server is unresponsive are freed from memory', async (t) => {
   const { port } = await startMessageServer(t, () => undefined)
   const connection = {
     ...(await createMockPool(() => Promise.resolve(ONE_ROW_CHANGED)).connect()),

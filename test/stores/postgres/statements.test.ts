@@ -53,12 +53,16 @@ async function countRows(pool: Pool, table: string) {
   return rows[0]!.count
 }
 
-suite('uses the table that it found first, even if the session', () => {
+suite('the store keeps using the same table even if its session', () => {
   const other = `CREATE SCHEMA other; CREATE TABLE other.plant_store_plants ${COLUMNS}`
   for (const [name, sql, decoy] of [
     ['has another search_path', `${other}; SET search_path TO other`, 'other.plant_store_plants'],
-    ['was used by pg_dump', `SELECT pg_catalog.set_config('search_path', '', false)`, undefined],
-    ['has a search_path that excludes its schema', 'SET search_path TO nowhere', undefined],
+    [
+      'was used by pg_dump, which empties the search_path',
+      `SELECT pg_catalog.set_config('search_path', '', false)`,
+      undefined,
+    ],
+    ['has a search_path without the schema of the table', 'SET search_path TO nowhere', undefined],
     [
       'has a temporary table with the same name',
       `CREATE TEMP TABLE plant_store_plants ${COLUMNS}`,
@@ -82,7 +86,7 @@ suite('uses the table that it found first, even if the session', () => {
     })
   }
 
-  test('is new and has another search_path', async (t) => {
+  test('the store keeps using the same table in a new session with another search_path', async (t) => {
     const pool = await openPool(t)
     await pool.query(`${other}; CREATE TABLE public.plant_store_plants ${COLUMNS}`)
     const sessions = ['public', 'other', 'other', 'other']
@@ -101,14 +105,14 @@ suite('uses the table that it found first, even if the session', () => {
   })
 })
 
-test('ignores a temporary table at startup', async (t) => {
+test('the store ignores a temporary table at startup', async (t) => {
   const pool = await openPool(t)
   await pool.query(`CREATE TABLE plant_store_plants ${COLUMNS}; CREATE TEMP TABLE plant_store_plants ${COLUMNS}`)
   await exerciseStore(postgresStore(pool))
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
 })
 
-test('is unavailable until the search_path contains a usable schema, if it has not found its table yet', async (t) => {
+test('the store is unavailable until the search_path contains a usable schema', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await pool.query(`SET search_path TO ''`)
@@ -124,7 +128,7 @@ test('is unavailable until the search_path contains a usable schema, if it has n
   await exerciseStore(store)
 })
 
-test('finds a table that is created later, in any schema of the search_path', async (t) => {
+test('the store finds a table that is created later in any schema of the search_path', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other; SET search_path TO public, other')
   const store = postgresStore(pool)
@@ -134,7 +138,7 @@ test('finds a table that is created later, in any schema of the search_path', as
   assert.equal(await countRows(pool, 'other.plant_store_plants'), 1)
 })
 
-test('creates its table in the schema where it first looked for it', async (t) => {
+test('the store creates its table in the schema where the store first looked for the table', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other')
   const store = postgresStore(pool)
@@ -147,7 +151,7 @@ test('creates its table in the schema where it first looked for it', async (t) =
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 0)
 })
 
-test('is unready after its table was moved to another schema, and never uses the moved table', async (t) => {
+test('the store never uses its table after the table was moved to another schema', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -160,7 +164,7 @@ test('is unready after its table was moved to another schema, and never uses the
   assert.equal(await countRows(pool, 'other.plant_store_plants'), 0)
 })
 
-test('creates its table in a permanent schema even if the search_path begins with pg_temp', async (t) => {
+test('the store creates its table in a permanent schema even if the search_path begins with pg_temp', async (t) => {
   const pool = await openPool(t)
   await pool.query('SET search_path TO pg_temp, public')
   const store = postgresStore(pool)
@@ -169,7 +173,7 @@ test('creates its table in a permanent schema even if the search_path begins wit
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 1)
 })
 
-suite('quotes the schema name', () => {
+suite('the store quotes the schema name', () => {
   for (const schema of ['Gärten', 'a.b', `it's "mine"`, 'back\\slash', 'x = y', '$1', '$user', 's'.repeat(63)]) {
     test(schema, async (t) => {
       const pool = await openPool(t)
@@ -185,7 +189,7 @@ suite('quotes the schema name', () => {
   }
 })
 
-test('keeps stores with different schemas separate although they share a connection', async (t) => {
+test('stores with different schemas remain separate even if they share a connection', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other; SET search_path TO other')
   const second = postgresStore(pool)
@@ -204,7 +208,7 @@ test('keeps stores with different schemas separate although they share a connect
   }
 })
 
-test('never uses functions, operators or types of other schemas that shadow those of the server', async (t) => {
+test('the store ignores functions, operators and types that shadow built-in ones', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -227,7 +231,7 @@ test('never uses functions, operators or types of other schemas that shadow thos
   await other.ping()
 })
 
-test('distinguishes a missing tag from the tag "NULL" if array_nulls is off', async (t) => {
+test('the store distinguishes a missing tag from the tag "NULL" even if array_nulls is off', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -238,7 +242,7 @@ test('distinguishes a missing tag from the tag "NULL" if array_nulls is off', as
   assert.deepEqual(await listPlants(store), created)
 })
 
-test('resets synchronous_commit for its writes if another client has turned it off in the session', async (t) => {
+test('the store resets synchronous_commit for its writes if another client has turned off this setting', async (t) => {
   const pool = await openPool(t)
   await postgresStore(pool).migrate()
   await pool.query(`CREATE TABLE seen (setting text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
@@ -254,7 +258,7 @@ for (const [name, config] of [
   ['this pool', { binary: true }],
   ['all pools', {}],
 ] as [string, PoolConfig][]) {
-  test(`reads binary results if the driver is set to binary mode for ${name}`, async (t) => {
+  test(`the store decodes plants correctly if the driver uses binary mode for ${name}`, async (t) => {
     const before = defaults.binary
     if (!('binary' in config)) defaults.binary = true
     t.after(() => (defaults.binary = before))
@@ -273,7 +277,7 @@ for (const [name, config] of [
 
 for (const collation of ['C', 'en-x-icu']) {
   test(
-    `uses the index if the owner column has the collation ${collation}`,
+    `the statements of the store use the index if the owner column has the collation ${collation}`,
     { skip: skipWithoutPostgres },
     async (t) => {
       const pool = await openPool(t)

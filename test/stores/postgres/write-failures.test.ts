@@ -75,7 +75,7 @@ suite('a value that the database rejects keeps the store ready', () => {
   }
 })
 
-test('detects an error that occurs at commit', async (t) => {
+test('an error at commit makes the outcome of a write unknown', async (t) => {
   const store = postgresStore(pool)
   const end = await injectFailure(t, '58030', 'AFTER INSERT', 'CONSTRAINT TRIGGER')
   const { isOutcomeUnknown } = await captureUnavailable(store.create('ann', createPlant(1)))
@@ -88,7 +88,7 @@ test('detects an error that occurs at commit', async (t) => {
   await store.delete('ann', 1n)
 })
 
-test('is unready while deletes fail, although creates succeed', async (t) => {
+test('failing deletes make the store unready even if creates succeed', async (t) => {
   const store = postgresStore(pool)
   await store.create('ann', createPlant(1))
   const end = await injectFailure(t, 'XX000', 'BEFORE DELETE')
@@ -101,7 +101,7 @@ test('is unready while deletes fail, although creates succeed', async (t) => {
   await store.delete('ann', 2n)
 })
 
-test('probes with a create that leaves no rows, and stops probing after a success', async (t) => {
+test('a write probe leaves no rows, and is not repeated after it succeeds', async (t) => {
   const store = postgresStore(pool)
   const end = await injectFailure(t, '58000')
   await captureUnavailable(store.create('ann', createPlant(1)))
@@ -115,7 +115,7 @@ test('probes with a create that leaves no rows, and stops probing after a succes
   assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
 })
 
-test('never splits a batch whose error is unrelated to a single plant', async (t) => {
+test('a batch is not split after an error that is unrelated to a single plant', async (t) => {
   let statements = 0
   const own = database.openPool()
   const counting = {
@@ -142,7 +142,7 @@ test('never splits a batch whose error is unrelated to a single plant', async (t
 })
 
 test(
-  'keeps the other plants of a batch if a policy or the check option of a view rejects one',
+  'a batch creates all plants except a plant that a row-level security policy rejects',
   { skip: skipWithoutPostgres },
   async (t) => {
     const role = `${database.config.database}_policy`
@@ -167,7 +167,7 @@ test(
   },
 )
 
-suite('rejects only the plant whose row is too large', () => {
+suite('a batch creates all plants except a plant whose row is too large', () => {
   const index = (definition: string) => [
     `CREATE INDEX by_name ON plant_store_plants ${definition}`,
     'DROP INDEX by_name',
@@ -196,8 +196,8 @@ suite('rejects only the plant whose row is too large', () => {
   }
 })
 
-suite('while a server problem persists,', { skip: skipWithoutPostgres }, () => {
-  test('the store is unready after a privilege was revoked, until the privilege is granted again', async (t) => {
+suite('persistent server problems', { skip: skipWithoutPostgres }, () => {
+  test('the store is unready until a revoked privilege is granted again', async (t) => {
     const role = `${database.config.database}_clerk`
     await pool.query(`CREATE ROLE ${role} LOGIN; GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
     const own = database.openPool({ user: role })
@@ -216,7 +216,7 @@ suite('while a server problem persists,', { skip: skipWithoutPostgres }, () => {
     await Promise.all([1n, 2n].map((id) => store.delete('ann', id)))
   })
 
-  test('the store is unready after its table was dropped, until the table is created again', async () => {
+  test('the store is unready until a dropped table is created again', async () => {
     const store = postgresStore(pool)
     await store.create('ann', createPlant(1))
     await pool.query('DROP TABLE plant_store_plants')
@@ -229,7 +229,7 @@ suite('while a server problem persists,', { skip: skipWithoutPostgres }, () => {
   })
 })
 
-test('docs/postgres.md lists the error code of each SQLSTATE', () => {
+test('docs/postgres.md states the actual error code for each SQLSTATE', () => {
   const { text } = readDocument('docs/postgres.md')
   const rows = [...text.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|.*\| (50\d\d\d) \|$/gm)]
   const documented = new Map(rows.flatMap(([, codes, error]) => codes!.match(/\w+/g)!.map((code) => [code, error])))

@@ -62,64 +62,76 @@ async function assertReportedOutcomes(t: TestContext, { lines, path }: Awaited<R
   assertLinearizable([...operations.values()], [{ start: lines.length, end: lines.length + 1, plants }])
 }
 
-suite('reported results match the file after a restart', { skip: skipWithoutSqlite || skipWithoutStrace }, () => {
-  for (const [calls, fault, ns, leaves] of [
-    ['fsync,fdatasync', 'EIO', [9, 14, 21], 'true'],
-    ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
-    ['pwrite64', 'EIO', [60, 114], 'true'],
-    ['pwrite64', 'EIO+', [60], 'unknown'],
-    // A disk quota, a file system that became read-only, and a file size limit.
-    ['pwrite64', 'EDQUOT+', [60], 'unknown'],
-    ['pwrite64', 'EROFS+', [60], 'unknown'],
-    ['pwrite64', 'EFBIG+', [60], 'unknown'],
-    ['pwrite64', 'ENOSPC', [60, 114], 'true'],
-    ['pwrite64', 'ENOSPC+', [60], 'refused'],
-    ['pwrite64', 'kill', [60, 114], 'true'],
-  ] as const) {
-    for (const n of ns) {
-      test(`with ${fault} at call ${n} of ${calls}`, async (t) => {
-        const run = await runTracedWriter(t, calls, fault, n)
-        await assertReportedOutcomes(t, run)
-        if (fault === 'kill') assert.ok(!run.lines.some(([word]) => word === 'done'))
-        else assert.match(run.trace, /\(INJECTED\)/)
-        assert.ok(run.lines.some(([, , , answer]) => answer === leaves))
-      })
+suite(
+  'the results that the store reported match the file after a restart',
+  { skip: skipWithoutSqlite || skipWithoutStrace },
+  () => {
+    for (const [calls, fault, ns, leaves] of [
+      ['fsync,fdatasync', 'EIO', [9, 14, 21], 'true'],
+      ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
+      ['pwrite64', 'EIO', [60, 114], 'true'],
+      ['pwrite64', 'EIO+', [60], 'unknown'],
+      // A disk quota, a file system that has become read-only, and a file size limit.
+      ['pwrite64', 'EDQUOT+', [60], 'unknown'],
+      ['pwrite64', 'EROFS+', [60], 'unknown'],
+      ['pwrite64', 'EFBIG+', [60], 'unknown'],
+      ['pwrite64', 'ENOSPC', [60, 114], 'true'],
+      ['pwrite64', 'ENOSPC+', [60], 'refused'],
+      ['pwrite64', 'kill', [60, 114], 'true'],
+    ] as const) {
+      for (const n of ns) {
+        test(`with ${fault} at call ${n} of ${calls}`, async (t) => {
+          const run = await runTracedWriter(t, calls, fault, n)
+          await assertReportedOutcomes(t, run)
+          if (fault === 'kill') assert.ok(!run.lines.some(([word]) => word === 'done'))
+          else assert.match(run.trace, /\(INJECTED\)/)
+          assert.ok(run.lines.some(([, , , answer]) => answer === leaves))
+        })
+      }
     }
-  }
-})
+  },
+)
 
 // SIGKILL doesn't lose data in the page cache. Only the order of the system calls shows that writes reach the disk.
-test('syncs the file before every acknowledgement', { skip: skipWithoutSqlite || skipWithoutStrace }, async (t) => {
-  const { trace, lines: said } = await runTracedWriter(t, 'fsync,fdatasync,write')
-  assert.ok(said.some(([word]) => word === 'done'))
-  const order = Array.from(trace.matchAll(/sync\(|"call|"answer/g), ([event]) => event.at(1)).join('')
-  // In each batch, the syncs (y) are between the calls (c) and their results (a).
-  assert.match(order, /^y*(?:c+y+a+y*){12}$/)
-})
+test(
+  'the store syncs the file before acknowledging a write',
+  { skip: skipWithoutSqlite || skipWithoutStrace },
+  async (t) => {
+    const { trace, lines: said } = await runTracedWriter(t, 'fsync,fdatasync,write')
+    assert.ok(said.some(([word]) => word === 'done'))
+    const order = Array.from(trace.matchAll(/sync\(|"call|"answer/g), ([event]) => event.at(1)).join('')
+    // In each batch, the syncs (y) are between the calls (c) and their results (a).
+    assert.match(order, /^y*(?:c+y+a+y*){12}$/)
+  },
+)
 
 const CYCLES = 20
 
-test('loses no acknowledged write when it is killed repeatedly under load', { skip: skipWithoutSqlite }, async (t) => {
-  const url = `sqlite:${createDatabasePath(t)}`
-  // Tags from zero bytes to several pages of the file.
-  const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
-  const workload = new Workload(TOKEN, { pauseMs: 0, getTag: tagOf })
-  for (let cycle = 0; cycle <= CYCLES; cycle++) {
-    const program = await Program.start({ PLANT_STORE_URL: url })
-    try {
-      if (cycle === CYCLES) {
-        await workload.stopAndVerify(program)
-      } else {
-        workload.start(program, 16)
-        await workload.waitForProgress(1 + Math.floor(200 * Math.random()))
-        // Kill the process at a random point of its work, not always right after a response.
-        await sleep(5 * Math.random())
+test(
+  'no acknowledged write is lost when the standalone server is killed repeatedly under load',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const url = `sqlite:${createDatabasePath(t)}`
+    // Tags from zero bytes to several pages of the file.
+    const tagOf = (id: number) => 'x'.repeat(id % 50 === 0 ? 20_000 : id % 500)
+    const workload = new Workload(TOKEN, { pauseMs: 0, getTag: tagOf })
+    for (let cycle = 0; cycle <= CYCLES; cycle++) {
+      const program = await Program.start({ PLANT_STORE_URL: url })
+      try {
+        if (cycle === CYCLES) {
+          await workload.stopAndVerify(program)
+        } else {
+          workload.start(program, 16)
+          await workload.waitForProgress(1 + Math.floor(200 * Math.random()))
+          // Kill the process at a random point of its work, not always right after a response.
+          await sleep(5 * Math.random())
+        }
+      } finally {
+        program.child.kill('SIGKILL')
+        await program.exited
       }
-    } finally {
-      program.child.kill('SIGKILL')
-      await program.exited
     }
-  }
-  t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknownOutcomes} without an answer`)
-  assert.equal(workload.unavailable, 0)
-})
+    t.diagnostic(`${workload.acknowledged} operations acknowledged, ${workload.unknownOutcomes} without an answer`)
+    assert.equal(workload.unavailable, 0)
+  },
+)

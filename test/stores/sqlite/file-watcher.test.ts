@@ -39,21 +39,21 @@ async function assertUnavailable({ path, store }: Awaited<ReturnType<typeof open
   await assert.rejects(async () => store.ping(), error)
 }
 
-suite('rejects all operations', { skip: skipWithoutSqlite }, () => {
+suite('the store rejects all operations if its file has changed', { skip: skipWithoutSqlite }, () => {
   for (const [name, takeAway] of [
     ['the file was moved away', (path: string) => renameSync(path, `${path}.old`)],
     ['the file was removed', (path: string) => rmSync(path)],
     ['the WAL was removed', (path: string) => rmSync(`${path}-wal`)],
     ['the shared memory was removed', (path: string) => rmSync(`${path}-shm`)],
     [
-      'another file has replaced it',
+      'another file has replaced the file',
       (path: string) => {
         copyFileSync(`${path}-wal`, `${path}.new`)
         renameSync(`${path}.new`, path)
       },
     ],
   ] as const) {
-    test(`after ${name}, and warns once`, async (t) => {
+    test(`after ${name}`, async (t) => {
       const opened = await openStoreWithPlant(t)
       takeAway(opened.path)
       await assertUnavailable(opened)
@@ -61,16 +61,20 @@ suite('rejects all operations', { skip: skipWithoutSqlite }, () => {
     })
   }
 
-  test('on a moved file that was opened with a handle or a URI', { skip: skipWithoutFileUris }, async (t) => {
-    for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
-      const path = createDatabasePath(t)
-      const opened = await openStoreWithPlant(t, path, sourceOf(path))
-      renameSync(path, `${path}.old`)
-      await assertUnavailable(opened)
-    }
-  })
+  test(
+    'the store rejects all operations after a file opened with a handle or a URI was moved',
+    { skip: skipWithoutFileUris },
+    async (t) => {
+      for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
+        const path = createDatabasePath(t)
+        const opened = await openStoreWithPlant(t, path, sourceOf(path))
+        renameSync(path, `${path}.old`)
+        await assertUnavailable(opened)
+      }
+    },
+  )
 
-  test('after a symbolic link was changed to another file', async (t) => {
+  test('the store rejects all operations after a symbolic link was changed to another file', async (t) => {
     const path = createDatabasePath(t)
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)
@@ -82,7 +86,7 @@ suite('rejects all operations', { skip: skipWithoutSqlite }, () => {
 })
 
 test(
-  'keeps its connection open after another process creates a new shared-memory file',
+  'the store keeps its connection open after another process has created a new shared-memory file',
   { skip: skipWithoutSqlite },
   async (t) => {
     const opened = await openStoreWithPlant(t)
@@ -98,7 +102,7 @@ test(
   },
 )
 
-test('checks the file for lists at most ten times a second', { skip: skipWithoutSqlite }, async (t) => {
+test('list() checks the file at most ten times per second', { skip: skipWithoutSqlite }, async (t) => {
   const { path, store } = await openStoreWithPlant(t)
   let now = 5000
   t.mock.method(performance, 'now', () => now)
@@ -111,7 +115,7 @@ test('checks the file for lists at most ten times a second', { skip: skipWithout
 })
 
 test(
-  'accepts a connection in exclusive locking mode, which has no shared memory',
+  'the store accepts a connection in exclusive locking mode, which uses no shared memory',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -124,7 +128,7 @@ test(
 )
 
 test(
-  'finds a relative path after the process has changed its working directory',
+  'the store finds a file with a relative path even if the process changes its working directory',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -138,34 +142,26 @@ test(
   },
 )
 
-test(
-  'exposes the WAL size as a gauge, which is 0 for an in-memory database',
-  { skip: skipWithoutSqlite },
-  async (t) => {
-    const { path, store } = await openStoreWithPlant(t)
-    await store.ping()
-    const seen = metricsOf(store).gauges.map(([name, , read]) => [name, read()])
-    assert.deepEqual(seen, [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]])
-    assert.equal(metricsOf((await openStoreWithPlant(t, ':memory:')).store).gauges[0]![2](), 0)
-  },
-)
+test('the store exposes the WAL size as a gauge', { skip: skipWithoutSqlite }, async (t) => {
+  const { path, store } = await openStoreWithPlant(t)
+  await store.ping()
+  const seen = metricsOf(store).gauges.map(([name, , read]) => [name, read()])
+  assert.deepEqual(seen, [['plant_store_sqlite_log_bytes', statSync(`${path}-wal`).size]])
+  assert.equal(metricsOf((await openStoreWithPlant(t, ':memory:')).store).gauges[0]![2](), 0)
+})
 
-test(
-  'warns when the WAL reaches 64 MiB, at each doubling, and again after it was reset',
-  { skip: skipWithoutSqlite },
-  async (t) => {
-    const path = createDatabasePath(t)
-    const handle = openSqlite(t, path)
-    const { store, warnings } = await openStoreWithPlant(t, path, handle)
-    // The handle's file has the permissions of the umask.
-    warnings.length = 0
-    for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
-      truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
-      await store.ping()
-    }
-    const sizes = warnings.map(
-      (message) => /^SQLite database .*plants\.db: the WAL \(-wal\) has (\d+) MiB of plants; /.exec(message)?.[1],
-    )
-    assert.deepEqual(sizes, ['64', '128', '600', '64'])
-  },
-)
+test('the store warns when the WAL reaches 64 MiB and at each doubling', { skip: skipWithoutSqlite }, async (t) => {
+  const path = createDatabasePath(t)
+  const handle = openSqlite(t, path)
+  const { store, warnings } = await openStoreWithPlant(t, path, handle)
+  // The handle's file has the permissions of the umask.
+  warnings.length = 0
+  for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
+    truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
+    await store.ping()
+  }
+  const sizes = warnings.map(
+    (message) => /^SQLite database .*plants\.db: the WAL \(-wal\) has (\d+) MiB of plants; /.exec(message)?.[1],
+  )
+  assert.deepEqual(sizes, ['64', '128', '600', '64'])
+})

@@ -24,29 +24,33 @@ async function createFileWithLog(t: TestContext): Promise<string> {
   return left
 }
 
-test('recovers plants from the WAL', { skip: skipWithoutSqlite }, async (t) => {
+test('the store recovers plants from the WAL', { skip: skipWithoutSqlite }, async (t) => {
   const { store } = openSqliteStore(t, {}, await createFileWithLog(t))
   assert.deepEqual(await listStoredIds(store), [1n])
 })
 
 const skipWithoutPermissions = Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions'
 
-test('reports a missing write permission of Node, and creates no file', { skip: skipWithoutPermissions }, (t) => {
-  const path = createDatabasePath(t)
-  const code = `import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'; sqliteStore('${path}')`
-  const writable = `--allow-fs-write=${process.env['NODE_V8_COVERAGE'] ?? '/dev/null'}`
-  const args = ['--permission', '--allow-fs-read=*', writable, '--input-type=module', '--eval', code]
-  const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  assert.match(stderr, /Error: SQLite database .*plants\.db: Access .* restricted\. Use --allow-fs-write /)
-  assert.equal(fs.existsSync(path), false)
-})
+test(
+  "the store throws an error and creates no file without Node's write permission",
+  { skip: skipWithoutPermissions },
+  (t) => {
+    const path = createDatabasePath(t)
+    const code = `import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'; sqliteStore('${path}')`
+    const writable = `--allow-fs-write=${process.env['NODE_V8_COVERAGE'] ?? '/dev/null'}`
+    const args = ['--permission', '--allow-fs-read=*', writable, '--input-type=module', '--eval', code]
+    const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+    assert.match(stderr, /Error: SQLite database .*plants\.db: Access .* restricted\. Use --allow-fs-write /)
+    assert.equal(fs.existsSync(path), false)
+  },
+)
 
-suite('rejects a WAL that SQLite would delete', { skip: skipWithoutSqlite }, () => {
+suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSqlite }, () => {
   for (const [name, spoil] of [
-    ['because its file is missing', (path: string) => fs.rmSync(path)],
-    ['because its file is empty', (path: string) => fs.writeFileSync(path, '')],
+    ['because the database file is missing', (path: string) => fs.rmSync(path)],
+    ['because the database file is empty', (path: string) => fs.writeFileSync(path, '')],
   ] as const) {
-    test(`${name}, and leaves both files unchanged`, async (t) => {
+    test(name, async (t) => {
       const path = await createFileWithLog(t)
       spoil(path)
       const contentOf = (): unknown[] =>
@@ -62,15 +66,19 @@ suite('rejects a WAL that SQLite would delete', { skip: skipWithoutSqlite }, () 
     })
   }
 
-  test('for a URI, and creates no file', { skip: skipWithoutFileUris }, async (t) => {
-    const path = await createFileWithLog(t)
-    fs.rmSync(path)
-    assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
-    assert.equal(fs.existsSync(path), false)
-    assert.equal(fs.existsSync(`${path}-wal`), true)
-  })
+  test(
+    'the store rejects a WAL that SQLite would delete even if the path is a URI',
+    { skip: skipWithoutFileUris },
+    async (t) => {
+      const path = await createFileWithLog(t)
+      fs.rmSync(path)
+      assert.throws(() => sqliteStore(`file:${path}`), /its WAL \(-wal\) can contain plants/)
+      assert.equal(fs.existsSync(path), false)
+      assert.equal(fs.existsSync(`${path}-wal`), true)
+    },
+  )
 
-  test('for a symbolic link', async (t) => {
+  test('the store rejects a WAL that SQLite would delete even if the path is a symbolic link', async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     const link = createDatabasePath(t)
@@ -80,7 +88,7 @@ suite('rejects a WAL that SQLite would delete', { skip: skipWithoutSqlite }, () 
   })
 })
 
-test('opens an empty file with an empty WAL', { skip: skipWithoutSqlite }, async (t) => {
+test('the store opens an empty file with an empty WAL', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   for (const part of ['', '-wal']) fs.writeFileSync(path + part, '')
   assert.deepEqual(await listStoredIds(openSqliteStore(t, {}, path).store), [])
@@ -89,7 +97,7 @@ test('opens an empty file with an empty WAL', { skip: skipWithoutSqlite }, async
 const getModes = (path: string) =>
   ['', '-wal', '-shm'].map((part) => (fs.statSync(path + part).mode & 0o777).toString(8))
 
-test('keeps the permissions of an existing file', { skip: skipWithoutSqlite }, (t) => {
+test('the store keeps the permissions of an existing file', { skip: skipWithoutSqlite }, (t) => {
   const path = createDatabasePath(t)
   fs.writeFileSync(path, '')
   fs.chmodSync(path, 0o640)
@@ -97,7 +105,7 @@ test('keeps the permissions of an existing file', { skip: skipWithoutSqlite }, (
   assert.deepEqual(getModes(path), ['640', '640', '640'])
 })
 
-suite('creates a file that only its user can read', { skip: skipWithoutSqlite }, () => {
+suite('the store creates a file that only its user can read', { skip: skipWithoutSqlite }, () => {
   const toUri = (path: string) => `file:${path.replace('plants', 'pl%61nts')}`
   for (const [name, sourceOf] of [
     ['for a path', (path: string) => path],
@@ -134,7 +142,7 @@ suite('creates a file that only its user can read', { skip: skipWithoutSqlite },
   }
 })
 
-suite('creates no file', { skip: skipWithoutSqlite }, () => {
+suite('the store creates no file', { skip: skipWithoutSqlite }, () => {
   const disabled = 'the file does not exist and migrations are disabled'
   const forbidden = 'the file does not exist, and the mode in its URI forbids creating it'
   for (const [name, sourceOf, migrate, problem] of [
@@ -152,7 +160,7 @@ suite('creates no file', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-test('rejects a URI if Node would treat it as a file name', { skip: skipWithoutSqlite }, (t) => {
+test('the store rejects a URI if Node would treat the URI as a file name', { skip: skipWithoutSqlite }, (t) => {
   const DatabaseSync = t.mock.fn(() => {
     throw new Error('unable to open database file')
   })
@@ -163,7 +171,7 @@ test('rejects a URI if Node would treat it as a file name', { skip: skipWithoutS
 })
 
 // SQLite would hang on a FIFO.
-suite('rejects a path that is not a regular file:', { skip: skipWithoutSqlite }, () => {
+suite('the store rejects a path that is not a regular file:', { skip: skipWithoutSqlite }, () => {
   for (const part of ['', '-wal', '-shm', '-journal']) {
     for (const [kind, create] of [
       ['a FIFO', (path: string) => execFileSync('mkfifo', [path])],
@@ -194,7 +202,7 @@ async function openUnprivileged(path: string, migrate: boolean): Promise<string>
   return (await promisify(execFile)(process.execPath, args, { env })).stdout
 }
 
-suite('names the inaccessible file:', { skip: skipWithoutSqlite }, () => {
+suite('the error names the inaccessible file:', { skip: skipWithoutSqlite }, () => {
   for (const [name, deny, part, reason] of [
     ['a database without permissions', (path: string) => fs.chmodSync(path, 0), '', 'unable to open database file'],
     ['a read-only database', (path: string) => fs.chmodSync(path, 0o444), '', 'attempt to write a readonly database'],
@@ -236,11 +244,11 @@ suite('names the inaccessible file:', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-suite('warns once about insecure permissions:', { skip: skipWithoutSqlite }, () => {
+suite('the store warns once about insecure permissions', { skip: skipWithoutSqlite }, () => {
   for (const [name, mode, access] of [
-    ['that other users can read the files', 0o644, 'read'],
-    ['that other users can write the files', 0o602, 'write'],
-    ['that other users can read and write the files', 0o666, 'read and write'],
+    ['if other users can read the files', 0o644, 'read'],
+    ['if other users can write the files', 0o602, 'write'],
+    ['if other users can read and write the files', 0o666, 'read and write'],
   ] as const) {
     test(name, (t) => {
       const path = createDatabasePath(t)
@@ -255,7 +263,7 @@ suite('warns once about insecure permissions:', { skip: skipWithoutSqlite }, () 
     })
   }
 
-  test('that other users can read only the WAL', async (t) => {
+  test('the store warns if other users can read only the WAL', async (t) => {
     const path = await createFileWithLog(t)
     fs.chmodSync(path, 0o600)
     fs.chmodSync(`${path}-wal`, 0o604)
@@ -264,7 +272,7 @@ suite('warns once about insecure permissions:', { skip: skipWithoutSqlite }, () 
     assert.deepEqual(warnings, [`SQLite database ${path}: other users can read ${path}-wal (mode 604)`])
   })
 
-  test('that other users can replace the files in the folder', (t) => {
+  test('the store warns if other users can replace the files in the folder', (t) => {
     const path = createDatabasePath(t)
     fs.chmodSync(dirname(path), 0o777)
     const warnings: string[] = []
@@ -274,7 +282,7 @@ suite('warns once about insecure permissions:', { skip: skipWithoutSqlite }, () 
     ])
   })
 
-  test('but not about a folder with the sticky bit, or about group access', (t) => {
+  test('the store does not warn about group access or a folder with the sticky bit', (t) => {
     const path = createDatabasePath(t)
     fs.writeFileSync(path, '')
     fs.chmodSync(path, 0o660)
@@ -285,7 +293,7 @@ suite('warns once about insecure permissions:', { skip: skipWithoutSqlite }, () 
   })
 })
 
-test('ignores a file named -wal for an in-memory database', { skip: skipWithoutSqlite }, async (t) => {
+test('an in-memory database ignores a file named -wal', { skip: skipWithoutSqlite }, async (t) => {
   const path = await createFileWithLog(t)
   const before = process.cwd()
   t.after(() => process.chdir(before))

@@ -6,7 +6,7 @@ import { parseSqlitePath } from '../../../src/stores/sqlite/sqlite-path.ts'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { createTempDirectory } from '../../support/temp-files.ts'
 
-suite('resolves the same file as SQLite for', () => {
+suite('parseSqlitePath returns the same file that SQLite would open', () => {
   for (const [path, file, canCreate] of [
     ['plants.db', 'plants.db', true],
     ['/var/lib/my plants/ä%20#1.db', '/var/lib/my plants/ä%20#1.db', true],
@@ -36,7 +36,7 @@ const SCHEME = 'begins with a URL scheme; use a plain path, or a URI that begins
 const PARAMETER = 'contains "?"; only a file: URI can have parameters'
 const HOST = 'contains a host; use file:/path or file:///path'
 
-suite('rejects a path that SQLite would use as the name of a new file:', () => {
+suite('sqliteStore rejects a path that SQLite would accept as the name of a new file:', () => {
   for (const [path, shown, problem] of [
     ['plants.db\r', String.raw`"plants.db\r"`, CONTROL],
     ['plants.db\r\n', String.raw`"plants.db\r\n"`, CONTROL],

@@ -46,20 +46,20 @@ let fileCount = 0
 for (const [name, skipped, open] of [
   ['a path', skipWithoutSqlite, (path: string) => path],
   [
-    'a handle of better-sqlite3',
+    'a better-sqlite3 handle',
     !betterSqlite3 && 'it is not installed',
     (path: string) => new betterSqlite3!.default(path),
   ],
 ] as const) {
-  suite(name, { skip: skipped }, () => {
+  suite(`the SQLite store with ${name}`, { skip: skipped }, () => {
     const create = (): Store => sqliteStore(open(join(directory, `${++fileCount}.db`)))
     storeConformance({ test, create })
 
-    test('ends each page exactly at its limits', () => assertExactPages(create(), 100))
+    test('the SQLite store ends each page exactly at limit or maxBytes', () => assertExactPages(create(), 100))
   })
 }
 
-test('reports that a path requires node:sqlite', async () => {
+test('sqliteStore throws an error for a path if node:sqlite is missing', async () => {
   const withoutSqlite = skipWithoutSqlite === false ? ['--no-experimental-sqlite'] : []
   const program = `
     import { sqliteStore } from './src/stores/sqlite/sqlite-store.ts'
@@ -72,7 +72,7 @@ test('reports that a path requires node:sqlite', async () => {
   )
 })
 
-test('rejects invalid options', async (t) => {
+test('sqliteStore throws a TypeError:', async (t) => {
   const time = 'options.busyTimeoutMs must be a whole number from 0 to 2147483647'
   const rows: [source: unknown, options: object, message: string][] = [
     ['', {}, "source must be a path or an open database, not ''"],
@@ -92,7 +92,7 @@ test('rejects invalid options', async (t) => {
   }
 })
 
-test('enables WAL mode, and syncs the WAL at every commit', { skip: skipWithoutSqlite }, (t) => {
+test('sqliteStore enables WAL mode and full synchronization', { skip: skipWithoutSqlite }, (t) => {
   const handle = openSqlite(t, createDatabasePath(t))
   sqliteStore(handle)
   const ask = (pragma: string): unknown => Object.values(handle.prepare(`PRAGMA ${pragma}`).all()[0] as object)[0]
@@ -100,7 +100,7 @@ test('enables WAL mode, and syncs the WAL at every commit', { skip: skipWithoutS
   assert.deepEqual(values, ['wal', 2, 1, 16 * 2 ** 20, 1000])
 })
 
-test('with migrate: false', { skip: skipWithoutSqlite }, async (t) => {
+test('sqliteStore with migrate: false', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   await t.test('creates no table', (t) => {
     const message = `SQLite database ${path}: the database is empty and migrations are disabled`
@@ -118,7 +118,7 @@ test('with migrate: false', { skip: skipWithoutSqlite }, async (t) => {
 })
 
 test(
-  'ping fails within seconds and lists work while another process has the write lock',
+  'ping() fails but list() works while another process holds the write lock',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = openSqliteStore(t, { busyTimeoutMs: 1_000_000 })
@@ -136,7 +136,7 @@ test(
 
 // SQLite reports this lock immediately, regardless of its busy timeout.
 test(
-  'waits while opening a file without a WAL that another process is reading',
+  'sqliteStore waits for another process that is reading a file without a WAL',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -146,7 +146,7 @@ test(
   },
 )
 
-test('waits while opening a file that another process has locked', { skip: skipWithoutSqlite }, async (t) => {
+test('sqliteStore waits for another process that has locked the file', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const letGo = await lockFromOtherProcess(t, path, 200)
   const free = letGo()
@@ -155,49 +155,41 @@ test('waits while opening a file that another process has locked', { skip: skipW
   await free
 })
 
-suite(
-  'rejects an unsuitable database, names it, closes it and leaves it unchanged:',
-  { skip: skipWithoutSqlite },
-  () => {
-    const other = 'not a plant-store database; it was left unchanged'
-    const rows: [string, (path: string) => unknown, string][] = [
-      [
-        'a file that is not a database',
-        (path) => writeFileSync(path, 'Monstera'.repeat(1000)),
-        'file is not a database',
-      ],
-      ['a database of another application', (path) => runSql(path, 'CREATE TABLE t (x)'), other],
-      ['a database with another table', (path) => runSql(path, `${TABLE}; CREATE TABLE t (x)`), other],
-      ['a table with another primary key', (path) => runSql(path, TABLE.replace('owner, id', 'id')), other],
-      ['a table with an additional index', (path) => runSql(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
-      ['an empty database with another application_id', (path) => runSql(path, 'PRAGMA application_id = 1'), other],
-      ['an empty database with a user_version', (path) => runSql(path, 'PRAGMA user_version = 1'), other],
-      [
-        'a newer schema version',
-        (path) =>
-          sqliteStore(path)
-            .close()
-            .then(() => runSql(path, 'PRAGMA user_version = 2')),
-        'schema version 2 is not supported; this version of plant-store uses 1',
-      ],
-    ]
-    for (const [name, make, reason] of rows) {
-      test(name, async (t) => {
-        const path = createDatabasePath(t)
-        await make(path)
-        const before = readFileSync(path)
-        const error = { message: `SQLite database ${path}: ${reason}` }
-        assert.throws(() => sqliteStore(path), error)
-        // SQLite deletes the WAL when the last connection is closed.
-        assert.equal(existsSync(`${path}-wal`), false)
-        assert.throws(() => sqliteStore(openSqlite(t, path)), error)
-        assert.deepEqual(readFileSync(path), before)
-      })
-    }
-  },
-)
+suite('sqliteStore rejects an unsuitable database without changing the file:', { skip: skipWithoutSqlite }, () => {
+  const other = 'not a plant-store database; it was left unchanged'
+  const rows: [string, (path: string) => unknown, string][] = [
+    ['a file that is not a database', (path) => writeFileSync(path, 'Monstera'.repeat(1000)), 'file is not a database'],
+    ['a database of another application', (path) => runSql(path, 'CREATE TABLE t (x)'), other],
+    ['a database with another table', (path) => runSql(path, `${TABLE}; CREATE TABLE t (x)`), other],
+    ['a table with another primary key', (path) => runSql(path, TABLE.replace('owner, id', 'id')), other],
+    ['a table with an additional index', (path) => runSql(path, `${TABLE}; CREATE INDEX i ON plants (name)`), other],
+    ['an empty database with another application_id', (path) => runSql(path, 'PRAGMA application_id = 1'), other],
+    ['an empty database with a user_version', (path) => runSql(path, 'PRAGMA user_version = 1'), other],
+    [
+      'a newer schema version',
+      (path) =>
+        sqliteStore(path)
+          .close()
+          .then(() => runSql(path, 'PRAGMA user_version = 2')),
+      'schema version 2 is not supported; this version of plant-store uses 1',
+    ],
+  ]
+  for (const [name, make, reason] of rows) {
+    test(name, async (t) => {
+      const path = createDatabasePath(t)
+      await make(path)
+      const before = readFileSync(path)
+      const error = { message: `SQLite database ${path}: ${reason}` }
+      assert.throws(() => sqliteStore(path), error)
+      // SQLite deletes the WAL when the last connection is closed.
+      assert.equal(existsSync(`${path}-wal`), false)
+      assert.throws(() => sqliteStore(openSqlite(t, path)), error)
+      assert.deepEqual(readFileSync(path), before)
+    })
+  }
+})
 
-test('rejects a read-only handle, and names the file', { skip: skipWithoutSqlite }, (t) => {
+test('sqliteStore rejects a read-only handle with an error that names the file', { skip: skipWithoutSqlite }, (t) => {
   const path = createDatabasePath(t)
   sqliteStore(openSqlite(t, path))
   const before = readFileSync(path)
@@ -207,7 +199,7 @@ test('rejects a read-only handle, and names the file', { skip: skipWithoutSqlite
   assert.deepEqual(readFileSync(path), before)
 })
 
-test('reads no plant after the one with which a page reaches maxBytes', { skip: skipWithoutSqlite }, async (t) => {
+test('list() reads no more plants after a page has reached maxBytes', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const database = openSqlite(t, path)
   const prepare = database.prepare.bind(database)
@@ -230,20 +222,16 @@ test('reads no plant after the one with which a page reaches maxBytes', { skip: 
   assert.ok(characters > 100_000 && characters < 101_000, `${characters}`)
 })
 
-test(
-  'ends the read transaction when a page reaches maxBytes, so that the WAL can be reset',
-  { skip: skipWithoutSqlite },
-  async (t) => {
-    const { path, store } = openSqliteStore(t)
-    await Promise.all([1n, 2n, 3n].map(async (id) => store.create('ada', createPlant(id))))
-    const elsewhere = openSqlite(t, path)
-    assert.deepEqual(await listPlants(store, { maxBytes: 1 }), [createPlant(1n)])
-    assert.deepEqual(await listPlants(store, { maxBytes: 1, after: 1n }), [createPlant(2n)])
-    await store.create('ada', createPlant(4n))
-    const [checkpoint] = elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
-    assert.deepEqual({ ...(checkpoint as object) }, { busy: 0, log: 0, checkpointed: 0 })
-  },
-)
+test('list() ends its read transaction when a page reaches maxBytes', { skip: skipWithoutSqlite }, async (t) => {
+  const { path, store } = openSqliteStore(t)
+  await Promise.all([1n, 2n, 3n].map(async (id) => store.create('ada', createPlant(id))))
+  const elsewhere = openSqlite(t, path)
+  assert.deepEqual(await listPlants(store, { maxBytes: 1 }), [createPlant(1n)])
+  assert.deepEqual(await listPlants(store, { maxBytes: 1, after: 1n }), [createPlant(2n)])
+  await store.create('ada', createPlant(4n))
+  const [checkpoint] = elsewhere.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all()
+  assert.deepEqual({ ...(checkpoint as object) }, { busy: 0, log: 0, checkpointed: 0 })
+})
 
 const NODE_22_13 = { setReturnArrays: undefined }
 function asBetterSqlite3(statement: SqliteStatement) {
@@ -258,7 +246,7 @@ for (const [name, has] of [
   ['whose rows are objects, as in Node 22.13', () => NODE_22_13],
   ['whose statements have the methods of better-sqlite3', asBetterSqlite3],
 ] as const) {
-  test(`accepts a database ${name}`, { skip: skipWithoutSqlite }, async (t) => {
+  test(`sqliteStore accepts a handle ${name}`, { skip: skipWithoutSqlite }, async (t) => {
     const handle = openSqlite(t, createDatabasePath(t))
     function prepare(sql: string) {
       const statement = handle.prepare(sql)
@@ -271,7 +259,7 @@ for (const [name, has] of [
   })
 }
 
-suite('accepts a handle with the options', { skip: skipWithoutSqlite }, () => {
+suite('sqliteStore accepts a handle with any options', { skip: skipWithoutSqlite }, () => {
   for (const options of [
     { readBigInts: true },
     { returnArrays: true },
@@ -291,7 +279,7 @@ suite('accepts a handle with the options', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-test('ignores a temporary table with the same name', { skip: skipWithoutSqlite }, async (t) => {
+test('the SQLite store ignores a temporary table with the same name', { skip: skipWithoutSqlite }, async (t) => {
   const handle = openSqlite(t, createDatabasePath(t))
   handle.exec('CREATE TEMP TABLE plants (owner, id, name, tag)')
   const store = sqliteStore(handle)
@@ -311,20 +299,24 @@ function wrapStatements(handle: SqliteHandle, change: (statement: SqliteStatemen
   return { exec: (sql) => handle.exec(sql), close: () => handle.close(), prepare }
 }
 
-test('rejects a closed handle', { skip: skipWithoutSqlite }, () => {
+test('sqliteStore rejects a closed handle', { skip: skipWithoutSqlite }, () => {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(':memory:', { open: false })
   assert.throws(() => sqliteStore(handle), { message: 'SQLite database handle: database is not open' })
 })
 
-test('rejects a handle with an open transaction, and leaves the transaction open', { skip: skipWithoutSqlite }, (t) => {
-  const handle = openSqlite(t, createDatabasePath(t))
-  handle.exec('BEGIN; CREATE TABLE t (x)')
-  assert.throws(() => sqliteStore(handle), /plants\.db: cannot start a transaction within a transaction$/)
-  handle.exec('ROLLBACK')
-})
+test(
+  'sqliteStore rejects a handle with an open transaction, without ending the transaction',
+  { skip: skipWithoutSqlite },
+  (t) => {
+    const handle = openSqlite(t, createDatabasePath(t))
+    handle.exec('BEGIN; CREATE TABLE t (x)')
+    assert.throws(() => sqliteStore(handle), /plants\.db: cannot start a transaction within a transaction$/)
+    handle.exec('ROLLBACK')
+  },
+)
 
-suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
+suite('sqliteStore rejects a handle', { skip: skipWithoutSqlite }, () => {
   for (const [name, handleOf, reason] of [
     [
       'of a temporary database',
@@ -353,7 +345,7 @@ suite('rejects a handle', { skip: skipWithoutSqlite }, () => {
   }
 })
 
-test('rejects a URI that disables locks', { skip: skipWithoutFileUris }, (t) => {
+test('sqliteStore rejects a URI that disables locks', { skip: skipWithoutFileUris }, (t) => {
   const message = /plants\.db\?nolock=1: WAL mode is required, but SQLite cannot enable it for this database$/
   assert.throws(() => sqliteStore(`file:${createDatabasePath(t)}?nolock=1`), { name: 'Error', message })
 })
@@ -374,7 +366,7 @@ async function openMalformedStore(t: TestContext, change: (statement: SqliteStat
   return store
 }
 
-test('lists plants after a failed list', { skip: skipWithoutSqlite }, async (t) => {
+test('list() works after a failed list', { skip: skipWithoutSqlite }, async (t) => {
   const store = await openMalformedStore(t)
   for (let i = 0; i < 2; i++) {
     await assert.rejects(async () => listPlants(store), /malformed JSON$/)
@@ -383,7 +375,7 @@ test('lists plants after a failed list', { skip: skipWithoutSqlite }, async (t) 
 })
 
 test(
-  'reports the error of a list if iterators of the driver end instead of throwing, as on Deno',
+  'list() fails even if the driver ends an iterator instead of throwing an error, as on Deno',
   { skip: skipWithoutSqlite },
   async (t) => {
     const store = await openMalformedStore(t, (statement) => {
@@ -411,31 +403,35 @@ const TABLE = `CREATE TABLE plants (
   PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID`
 
-suite('opens a database that was restored from .dump, without an application_id,', { skip: skipWithoutSqlite }, () => {
-  for (const [name, sql, migrate] of [
-    ['without changes', '', true],
-    ['with migrate: false', '', false],
-    ['with statistics of ANALYZE', '; ANALYZE', true],
-  ] as const) {
-    test(name, async (t) => {
-      const path = createDatabasePath(t)
-      runSql(path, `${TABLE}; INSERT INTO plants VALUES ('ada', 1, 'plant 1', NULL) ${sql}`)
-      assert.deepEqual(await listPlants(openSqliteStore(t, { migrate }, path).store), [createPlant(1n)])
-      const ask = (pragma: string) =>
-        openSqlite(t, path)
-          .prepare(`PRAGMA ${pragma}`)
-          .all()
-          .map((row) => ({ ...(row as object) }))
-      assert.deepEqual([ask('application_id'), ask('user_version')].flat(), [
-        { application_id: 0x504c4e54 },
-        { user_version: 1 },
-      ])
-    })
-  }
-})
+suite(
+  'sqliteStore opens a database restored from .dump, which has no application_id',
+  { skip: skipWithoutSqlite },
+  () => {
+    for (const [name, sql, migrate] of [
+      ['without changes', '', true],
+      ['with migrate: false', '', false],
+      ['with statistics from ANALYZE', '; ANALYZE', true],
+    ] as const) {
+      test(name, async (t) => {
+        const path = createDatabasePath(t)
+        runSql(path, `${TABLE}; INSERT INTO plants VALUES ('ada', 1, 'plant 1', NULL) ${sql}`)
+        assert.deepEqual(await listPlants(openSqliteStore(t, { migrate }, path).store), [createPlant(1n)])
+        const ask = (pragma: string) =>
+          openSqlite(t, path)
+            .prepare(`PRAGMA ${pragma}`)
+            .all()
+            .map((row) => ({ ...(row as object) }))
+        assert.deepEqual([ask('application_id'), ask('user_version')].flat(), [
+          { application_id: 0x504c4e54 },
+          { user_version: 1 },
+        ])
+      })
+    }
+  },
+)
 
 test(
-  'close() waits for pending writes and closes its own file, but not a handle of the application',
+  'close() closes a file that the store has opened, but not a handle that the application has opened',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -453,7 +449,7 @@ test(
   },
 )
 
-test('accepts an in-memory database, and names it in errors', { skip: skipWithoutSqlite }, async (t) => {
+test('sqliteStore accepts an in-memory database', { skip: skipWithoutSqlite }, async (t) => {
   const handle = openSqlite(t, ':memory:')
   const store = sqliteStore(handle)
   assert.equal(await store.create('ada', createPlant(1n)), true)

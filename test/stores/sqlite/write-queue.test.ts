@@ -21,14 +21,14 @@ function openInMemory(t: TestContext, maxBatch?: number) {
   return { store, sizes }
 }
 
-test('commits one batch per event-loop tick, and reports the size of each', { skip: skipWithoutSqlite }, async (t) => {
+test('the write queue commits one batch per event-loop tick', { skip: skipWithoutSqlite }, async (t) => {
   const { store, sizes } = openInMemory(t, 2)
   for (const id of [1n, 2n, 3n, 4n, 5n]) void store.create('ada', createPlant(id))
   for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate)
   assert.deepEqual(sizes, [2, 2, 1])
 })
 
-test('ends a batch of large plants at about a megabyte', { skip: skipWithoutSqlite }, async (t) => {
+test('the write queue limits a batch of large plants to about a megabyte', { skip: skipWithoutSqlite }, async (t) => {
   const { store, sizes } = openInMemory(t)
   const large = { name: 'x'.repeat(300_000), tag: 'y'.repeat(100_000) }
   const ids = [1n, 2n, 3n, 4n, 5n, 6n, 7n]
@@ -40,7 +40,7 @@ test('ends a batch of large plants at about a megabyte', { skip: skipWithoutSqli
 const LARGE_PLANT = { id: 2n, name: 'x'.repeat(100_000) }
 const DISK_FULL_ERROR = { name: 'StoreUnavailableError', message: /plants\.db: database or disk is full$/ }
 
-test('ping writes nothing while no write has failed', { skip: skipWithoutSqlite }, async (t) => {
+test('ping() writes nothing if no write has failed', { skip: skipWithoutSqlite }, async (t) => {
   const { path, store } = openSqliteStore(t)
   const { size } = statSync(`${path}-wal`)
   for (let i = 0; i < 3; i++) await store.ping()
@@ -48,7 +48,7 @@ test('ping writes nothing while no write has failed', { skip: skipWithoutSqlite 
 })
 
 test(
-  'accepts a table with an additional column; ping fails when a column is missing',
+  'ping() fails if a column is missing, but not if there is an additional column',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = openSqliteStore(t)
@@ -62,7 +62,7 @@ test(
 )
 
 test(
-  'ping fails after a failed write, and probes a write once a second until one succeeds',
+  'after a failed write, ping() probes a write once per second until a write succeeds',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -91,7 +91,7 @@ test(
 )
 
 test(
-  'commits queued writes with the next write if a fake timer has dropped their retry',
+  'the write queue commits queued writes with the next write if a fake timer has dropped the retry',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = openSqliteStore(t)
@@ -109,7 +109,7 @@ test(
   },
 )
 
-test('closes after its last write while timers are faked', { skip: skipWithoutSqlite }, async (t) => {
+test('close() waits for the last write even while timers are mocked', { skip: skipWithoutSqlite }, async (t) => {
   const { store } = openSqliteStore(t)
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const written = store.create('ada', createPlant(1n))

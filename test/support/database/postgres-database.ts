@@ -38,7 +38,7 @@ export async function openDatabase(t: CleanupScope): Promise<TestDatabase> {
   const [config, poolConfig, drop] = await (serverUrl === undefined ? startPglite() : createDatabase())
   const pools: Pool[] = []
   t.after(async () => {
-    // Sessions of an ended pool can still be open. Dropping the database closes them, which emits errors.
+    // Sessions of an ended pool may still be open. Dropping the database closes them, which emits errors.
     for (const pool of pools) pool.on('error', () => undefined)
     await Promise.all(pools.filter((pool) => !pool.ending).map((pool) => pool.end()))
     await drop()
@@ -56,7 +56,7 @@ function formatUrl({ host, port, user, password, database }: Config) {
 }
 
 /**
- * Creates a database with a TCP proxy in front of it, which can be closed or blocked. The URL leads through the proxy.
+ * Creates a database behind a TCP proxy, which the test can close or block. The URL contains the port of the proxy.
  */
 export async function openProxiedDatabase(
   t: CleanupScope,

@@ -23,7 +23,7 @@ export async function loadCopy(entry: string): Promise<unknown> {
   return module.exports
 }
 
-/** Loads the package in another realm, which has only the globals of JavaScript, not those of Node. */
+/** Loads the package in another realm, which has the globals of JavaScript, but not of Node. */
 export async function loadInRealm(entry: string): Promise<{ exports: unknown; evaluate: (code: string) => unknown }> {
   const module = { exports: {} }
   const context = createContext({ module, exports: module.exports, require: createRequire(import.meta.url) })

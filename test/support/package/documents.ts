@@ -49,7 +49,7 @@ export function findCodeBlocks({ text }: Document, language?: string): CodeBlock
   return language === undefined ? blocks : blocks.filter((block) => block.language === language)
 }
 
-/** Returns the code of the nth block in a language, counted from 0, under the given heading or under any. */
+/** Returns the code of the nth block in a language, counted from 0, under the given heading or under any heading. */
 export function getCode(path: string, language: string, heading?: string, n = 0): string {
   const blocks = findCodeBlocks(readDocument(path), language)
   return blocks.filter((block) => heading === undefined || block.heading === heading)[n]!.code

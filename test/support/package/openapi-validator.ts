@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { OperationObject } from '../../../src/openapi/description.ts'
 import { programDescription } from '../../../src/standalone/paths/program-description.ts'
 
-/** A response and the request that it belongs to. */
+/** A response and its request. */
 export interface ReceivedResponse {
   readonly method: string
   /** The request target, including the query. */
@@ -14,7 +14,7 @@ export interface ReceivedResponse {
   readonly body: string
 }
 
-/** Headers that any response can have. */
+/** Headers that any response may have. */
 const COMMON_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding'])
 
 const { paths, components } = programDescription

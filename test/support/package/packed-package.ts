@@ -16,7 +16,7 @@ const SOURCES = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs', 
 /** The tarball to test instead of a new one, for example before it's published. */
 const RELEASE_TARBALL = process.env['TEST_TARBALL']
 
-/** Modules in this folder can import the packages installed in `test/peers` and those of the project. */
+/** Modules in this folder can import the packages installed in `test/peers` and in the project. */
 const PROJECTS_DIRECTORY = join(ROOT, 'test/peers/projects')
 
 /**
@@ -46,7 +46,7 @@ export async function runScript(script: string, cwd = ROOT, env: NodeJS.ProcessE
 
 /**
  * Packs the package and installs it, once for each version of the sources. The build happens in a copy, because other
- * tests and processes can be using `dist`.
+ * tests and processes may be using `dist`.
  * @returns the path of the tarball, and the folder in which it's installed; modules in its subfolders can import the
  *   package
  */

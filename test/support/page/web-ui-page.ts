@@ -84,7 +84,7 @@ export class WebUiPage {
     }
   }
 
-  /** Intercepts all requests whose request line starts with a prefix. Returns a function that stops it. */
+  /** Intercepts all requests whose request line starts with a prefix. Returns a function that ends the interception. */
   intercept(prefix: string, interceptor: Interceptor): () => void {
     this.#interceptors.set(prefix, interceptor)
     return () => this.#interceptors.delete(prefix)
@@ -189,7 +189,7 @@ export async function openPage(t: TestContext, service: Service = {}, hash = '')
   browser ??= launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   const context = await (await browser).createBrowserContext()
   const plantPage = new WebUiPage(await context.newPage())
-  // On a busy machine, the default of 30 seconds can be too short.
+  // On a busy machine, the default of 30 seconds may be too short.
   plantPage.page.setDefaultTimeout(120_000)
   t.after(async () => {
     await context.close()

@@ -5,7 +5,7 @@ import { TOKEN } from './program.ts'
 
 const HEADERS = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' }
 
-// Starts with the time, because a persistent store still has the plants of earlier runs.
+// Starts with the time, because a persistent store still contains the plants of earlier runs.
 let lastId = BigInt(Date.now()) * 1_000_000n
 
 /**
@@ -16,7 +16,7 @@ export class DrainLoad {
   succeeded = 0
   /** The number of established connections, including those that the kernel reset before the server accepted them. */
   connectionCount = 0
-  /** The status or error of each request that didn't get 200. */
+  /** The status or error of each request without a 200 response. */
   readonly failures: string[] = []
   /** Resolves once every client has stopped: after a refused connection, or after `stop()`. */
   readonly finished: Promise<unknown>

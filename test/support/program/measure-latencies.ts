@@ -25,7 +25,7 @@ export interface RequestOptions {
   readonly reconnects?: boolean
 }
 
-/** Sends requests one after another, with a pause between them, and measures how long each response takes. */
+/** Sends requests one at a time, with a pause between them, and measures how long each response takes. */
 export async function measureLatencies(
   port: number,
   options: RequestOptions = {},

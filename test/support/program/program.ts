@@ -13,7 +13,7 @@ type Environment = Readonly<Record<string, string>>
 export interface LaunchOptions {
   /** Shell commands to run before `exec`. */
   readonly prelude?: string
-  /** Sockets that the process gets as file descriptors 3, 4… */
+  /** Sockets that the process inherits as file descriptors 3, 4… */
   readonly sockets?: readonly object[]
 }
 

@@ -34,7 +34,7 @@ export function serveStandalone(
   return serve(t, createHttpServer(createTestListener(options), limits).server)
 }
 
-/** Activates the overload guard of such a server by pipelining more requests than can be queued. */
+/** Activates the overload guard of a server by pipelining more requests than it can queue. */
 export async function triggerOverloadGuard(server: Server): Promise<void> {
   const client = await RawConnection.open(server)
   await client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(102)).readResponses(102)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { ERRORS } from '../../../src/http/errors.ts'
 import type { RawResponse } from './parse-responses.ts'
 
-/** Errors that a client can cause while the service works correctly. */
+/** Errors that a client may cause while the service works correctly. */
 const CLIENT_ERRORS: ReadonlySet<number> = new Set(
   Object.values(ERRORS)
     .map(({ error }) => error)

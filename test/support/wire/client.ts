@@ -23,7 +23,7 @@ export type Protocol = 'http' | 'https' | 'h2c' | 'h2'
 export interface Client {
   /** Sends the head of a request. Returns a stream that accepts the body and emits `response`. */
   open(request: TestRequest): Writable
-  /** Sends a request and reads the complete response, which can be compressed. */
+  /** Sends a request and reads the complete response, which may be compressed. */
   send(request: TestRequest): Promise<TestResponse>
   close(): void
 }
@@ -70,7 +70,7 @@ function connectHttp2(protocol: 'h2c' | 'h2', port: number): Omit<Client, 'send'
       const headers: Record<string, string> = { ':method': method, ':path': path }
       for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = fields[i + 1]!
       if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body))
-      // The test can still write the body of a POST.
+      // The test may still write the body of a POST.
       return session.request(headers, { endStream: body === undefined && method !== 'POST' })
     },
     close: () => session.destroy(),

@@ -73,7 +73,7 @@ export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Pro
 
 /**
  * Starts a server in the foreground. It is killed after the test.
- * @param home its home directory, which also gets its log file
+ * @param home its home directory, which also contains its log file
  */
 export function startProcess(t: CleanupScope, file: string, args: readonly string[], home?: string): ChildProcess {
   const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
@@ -325,7 +325,7 @@ async function serveHealthChecks(t: CleanupScope, server: PostgresServer): Promi
 /**
  * Counts the database sessions of the standalone server, five times a second. Returns a function that stops the count
  * and resolves with its maximum.
- * @param server the server to query, on a session of its own; it can be unreachable at times
+ * @param server the server to query, in a separate session; the server may be unreachable at times
  */
 export function trackPeakSessions(server: Pick<PostgresServer, 'query'>): () => Promise<number> {
   const stopping = new AbortController()

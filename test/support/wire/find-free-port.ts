@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below the range of ephemeral ports, so that no other test gets the same port by listening on port 0. */
+/** Below the range of ephemeral ports, so that no other test is assigned the same port when it listens on port 0. */
 const [MIN_PORT, MAX_PORT] = [20_000, 32_000]
 
 /** Returns an unused port, for programs that can't report the port they listen on. */

@@ -10,7 +10,7 @@ export interface RawResponse {
 
 /**
  * Parses the responses on one connection as strictly as RFC 9112 requires.
- * @param isHead whether there can be responses to HEAD, which have a Content-Length and no body
+ * @param isHead whether there may be responses to HEAD, which have a Content-Length but no body
  * @returns the complete responses, and the remaining bytes
  * @throws AssertionError if the bytes aren't HTTP
  */

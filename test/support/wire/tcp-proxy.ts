@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A TCP proxy that can be closed, that can drop its connections, and that can block their data. */
+/** A TCP proxy that a test can close, and that can drop its connections or block their data. */
 export interface TcpProxy {
   readonly port: number
   /** The number of open connections. */
   readonly connectionCount: number
-  /** Drops every connection and refuses new ones until `open()`. */
+  /** Drops every connection, and refuses new connections until `open()`. */
   close(): Promise<void>
   open(): Promise<void>
-  /** Drops every open connection. New ones are accepted. */
+  /** Drops every open connection. New connections are accepted. */
   dropConnections(): void
   /** Still accepts connections, but forwards no data until `unblock()`. */
   block(): void

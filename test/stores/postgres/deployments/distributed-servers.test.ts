@@ -54,7 +54,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     })
   }
 
-  test('sends each statement to a single server, which uses its index', async (t) => {
+  test('sends each statement to a single server, which uses an index', async (t) => {
     await pool.query(`INSERT INTO plant_store_plants
       SELECT 'owner ' || n % 1000, n, 'fern' FROM generate_series(1, 200000) AS n`)
     await Promise.all(nodes.map((node) => node.query('ANALYZE')))
@@ -78,7 +78,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     await Promise.all(owners.map((owner) => assertConsistentUnderContention(t, programs, 16, owner)))
   })
 
-  test('serves the owners of the other server while one is stopped, and keeps acknowledged writes', async (t) => {
+  test('serves the owners on one server while the other server is stopped', async (t) => {
     const program = await start(t)
     const [lost, other] = owners.map((owner) => new Workload(owner)) as [Workload, Workload]
     for (const workload of [lost, other]) workload.start(program, 8)
@@ -95,7 +95,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     t.diagnostic(`${lost.unavailable} answered 50300, ${lost.unknownOutcomes} answered 50301`)
   })
 
-  test('serves the owners of the other server while one hangs, if each server has a separate store', async (t) => {
+  test('serves the owners on one server while the other server hangs, if each server has a separate store', async (t) => {
     const stores = nodes.map(({ url }) => postgresStore(openPool(t, url), { timeoutMs: 60_000 }))
     for (const store of stores) await store.migrate()
     const store = spread(stores)
@@ -116,7 +116,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     assert.deepEqual(new Set(await Promise.all(held)), new Set([true]))
   })
 
-  test('reports an unknown outcome if a write is canceled while the other server commits it', async () => {
+  test('reports an unknown outcome if a write is canceled during its commit on the other server', async () => {
     const [owner] = owners
     const store = postgresStore(pool, { maxBatch: 1, timeoutMs: 60_000 })
     // From now on, commits on this server wait for a standby that doesn't exist.
@@ -133,7 +133,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
     await front.waitForRows('SELECT 1 FROM plant_store_plants')
   })
 
-  test('moves a partition to a new server under load, and keeps acknowledged writes', async (t) => {
+  test('loses no acknowledged write when a partition moves to a new server under load', async (t) => {
     const [PUBLISH = '', SUBSCRIBE = '', LOCK = '', CAUGHT_UP = '', CHANGE = ''] = findSqlBlocks('Adding a server')
     const added = await startNode(t)
     const options = `OPTIONS (host '127.0.0.1', port '${added.port}', dbname 'postgres')`
@@ -169,7 +169,7 @@ suite('a table on two other servers', { skip: skipWithoutDebianServers }, async 
 })
 
 function openPool(t: CleanupScope, connectionString: string) {
-  // The server can stop before the pool ends.
+  // The server may stop before the pool ends.
   const pool = new Pool({ connectionString, connectionTimeoutMillis: 10_000 }).on('error', () => undefined)
   t.after(() => pool.end())
   return pool

@@ -1,4 +1,4 @@
-// A table that is partitioned by owner. In production, the partitions can be on separate servers.
+// A table that is partitioned by owner. In production, the partitions may be on separate servers.
 import assert from 'node:assert/strict'
 import { after, afterEach, suite, test } from 'node:test'
 import { storeConformance } from '../../../../src/conformance/store-conformance.ts'
@@ -14,7 +14,7 @@ const [PARTITIONS_SQL = ''] = findSqlBlocks('Partitions on one server')
 const [MIGRATION_SQL = ''] = findSqlBlocks('Partitioning an existing table')
 await pool.query(MIGRATION_SQL.replace('-- Create the new table here.', () => PARTITIONS_SQL))
 
-test('keeps the plants of the unpartitioned table that it replaces', async () => {
+test('the SQL in docs/scaling.md keeps all plants when it partitions a table', async () => {
   const { rows } = await pool.query('SELECT * FROM plant_store_plants ORDER BY owner')
   assert.deepEqual(rows, [
     { owner: 'ann', id: '1', name: 'fern', tag: null },

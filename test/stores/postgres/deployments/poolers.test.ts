@@ -38,7 +38,7 @@ async function assertReadsWrites(program: Program) {
 }
 
 suite(
-  'behind PgBouncer in transaction mode, uses the table that it found first',
+  'behind PgBouncer in transaction mode, the store keeps using the same table',
   { skip: skipWithoutDebianServers },
   () => {
     for (const [name, sql] of [
@@ -49,7 +49,7 @@ suite(
         'CREATE TEMP TABLE plant_store_plants (LIKE other.plant_store_plants INCLUDING ALL)',
       ],
     ] as const) {
-      test(`although another client of the session has ${name}`, async (t) => {
+      test(`even if another client of the session has ${name}`, async (t) => {
         const server = await PostgresServer.start(t)
         await server.query(`CREATE SCHEMA other; CREATE TABLE other.plant_store_plants (owner text NOT NULL,
         id bigint NOT NULL, name text NOT NULL, tag text, PRIMARY KEY (owner, id))`)

@@ -90,119 +90,115 @@ async function startProxied(t: TestContext) {
  * These tests mostly wait, so they run concurrently. A single program recovers within a second, but a busy machine can
  * take longer, so no test limits the time. The simulation checks how soon an unresponsive server is probed again.
  */
-suite(
-  'under load, keeps acknowledged writes, limits its sessions and recovers',
-  { skip: skipWithoutDebianServers, concurrency: 4 },
-  () => {
-    test(`after the table was locked for ${OUTAGE_SECONDS} s`, async (t) => {
-      const server = await PostgresServer.start(t)
-      await runUnderLoad(t, server.url, [server], async () => {
-        const holder = await server.connect(t)
-        await holder.query('BEGIN; LOCK TABLE plant_store_plants')
-        await sleep(OUTAGE_SECONDS * 1000)
-        await holder.query('ROLLBACK')
-      })
+suite('the standalone server under load', { skip: skipWithoutDebianServers, concurrency: 4 }, () => {
+  test(`no acknowledged write is lost while the table is locked for ${OUTAGE_SECONDS} s`, async (t) => {
+    const server = await PostgresServer.start(t)
+    await runUnderLoad(t, server.url, [server], async () => {
+      const holder = await server.connect(t)
+      await holder.query('BEGIN; LOCK TABLE plant_store_plants')
+      await sleep(OUTAGE_SECONDS * 1000)
+      await holder.query('ROLLBACK')
     })
+  })
 
-    test(`after the network dropped all packets for ${OUTAGE_SECONDS * 0.75} s`, async (t) => {
-      const { server, proxy, url } = await startProxied(t)
-      await runUnderLoad(t, url, [server], async ([program]) => {
-        proxy.block()
-        await Promise.all([sleep(OUTAGE_SECONDS * 750), assertUnavailable(program!, LIST)])
-        proxy.unblock()
-      })
+  test(`no acknowledged write is lost while the network drops all packets for ${OUTAGE_SECONDS * 0.75} s`, async (t) => {
+    const { server, proxy, url } = await startProxied(t)
+    await runUnderLoad(t, url, [server], async ([program]) => {
+      proxy.block()
+      await Promise.all([sleep(OUTAGE_SECONDS * 750), assertUnavailable(program!, LIST)])
+      proxy.unblock()
     })
+  })
 
-    test(`after the synchronous standby was down for ${OUTAGE_SECONDS / 2} s`, async (t) => {
-      const primary = await PostgresServer.start(t)
-      const standby = await PostgresServer.startStandby(t, primary, 'standby')
-      await primary.alterSystem('synchronous_standby_names', 'standby')
-      await runUnderLoad(t, primary.url, [primary], async () => {
-        await standby.stop('immediate')
-        await sleep(OUTAGE_SECONDS * 500)
-        await standby.launch()
-        await primary.waitForRows(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
-      })
+  test(`no acknowledged write is lost while the synchronous standby is down for ${OUTAGE_SECONDS / 2} s`, async (t) => {
+    const primary = await PostgresServer.start(t)
+    const standby = await PostgresServer.startStandby(t, primary, 'standby')
+    await primary.alterSystem('synchronous_standby_names', 'standby')
+    await runUnderLoad(t, primary.url, [primary], async () => {
+      await standby.stop('immediate')
+      await sleep(OUTAGE_SECONDS * 500)
+      await standby.launch()
+      await primary.waitForRows(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'`)
     })
+  })
 
-    test('after the primary crashed, its standby was promoted and the old primary rejoined as a standby', async (t) => {
-      const first = await PostgresServer.start(t)
-      const second = await PostgresServer.startStandby(t, first, 'second')
-      await first.alterSystem('synchronous_standby_names', 'second')
-      const port = await startPrimaryProxy(t, [first, second])
-      async function failOver(): Promise<void> {
-        await first.stop('immediate')
-        await sleep(1000)
-        await second.runPgCtl('promote', '--wait')
-        await waitUntilResponding(port)
+  test('no acknowledged write is lost in a failover after which the old primary rejoins as a standby', async (t) => {
+    const first = await PostgresServer.start(t)
+    const second = await PostgresServer.startStandby(t, first, 'second')
+    await first.alterSystem('synchronous_standby_names', 'second')
+    const port = await startPrimaryProxy(t, [first, second])
+    async function failOver(): Promise<void> {
+      await first.stop('immediate')
+      await sleep(1000)
+      await second.runPgCtl('promote', '--wait')
+      await waitUntilResponding(port)
+    }
+    await runUnderLoad(t, `postgres://plants@127.0.0.1:${port}/postgres`, [first, second], failOver, () =>
+      first.rejoinAsStandby(second),
+    )
+    assert.deepEqual(await first.query('SELECT pg_is_in_recovery() AS standby'), [{ standby: true }])
+  })
+
+  test('no acknowledged write is lost while the server repeatedly refuses connections', async (t) => {
+    const { server, proxy, url } = await startProxied(t)
+    await runUnderLoad(t, url, [server], async ([program], workload) => {
+      for (let round = 0; round < 3; round++) {
+        await proxy.close()
+        await assertUnavailable(program!, LIST)
+        await proxy.open()
+        await workload.waitForProgress(50)
       }
-      await runUnderLoad(t, `postgres://plants@127.0.0.1:${port}/postgres`, [first, second], failOver, () =>
-        first.rejoinAsStandby(second),
-      )
-      assert.deepEqual(await first.query('SELECT pg_is_in_recovery() AS standby'), [{ standby: true }])
     })
+  })
 
-    test('after the server refused connections several times', async (t) => {
-      const { server, proxy, url } = await startProxied(t)
-      await runUnderLoad(t, url, [server], async ([program], workload) => {
-        for (let round = 0; round < 3; round++) {
-          await proxy.close()
-          await assertUnavailable(program!, LIST)
-          await proxy.open()
-          await workload.waitForProgress(50)
-        }
-      })
+  test('no acknowledged write is lost when sessions are terminated and connections dropped', async (t) => {
+    const { server, proxy, url } = await startProxied(t)
+    const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
+    await runUnderLoad(t, url, [server], async (_, workload) => {
+      for (let round = 0; round < 3; round++) {
+        await server.query(end)
+        await workload.waitForProgress(50)
+        proxy.dropConnections()
+        await workload.waitForProgress(50)
+      }
     })
+  })
 
-    test('after its sessions were terminated and its connections dropped', async (t) => {
-      const { server, proxy, url } = await startProxied(t)
-      const end = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'plant-store'`
-      await runUnderLoad(t, url, [server], async (_, workload) => {
-        for (let round = 0; round < 3; round++) {
-          await server.query(end)
-          await workload.waitForProgress(50)
-          proxy.dropConnections()
-          await workload.waitForProgress(50)
-        }
-      })
+  test('no acknowledged write is lost when another standalone server is killed', async (t) => {
+    const server = await PostgresServer.start(t)
+    await runUnderLoad(t, server.url, [server], async ([victim], workload) => {
+      victim!.child.kill('SIGKILL')
+      await workload.waitForProgress(100)
+      assert.equal(workload.unavailable, 0)
     })
+  })
 
-    test('after one program was killed, without a failed request on the other', async (t) => {
-      const server = await PostgresServer.start(t)
-      await runUnderLoad(t, server.url, [server], async ([victim], workload) => {
-        victim!.child.kill('SIGKILL')
-        await workload.waitForProgress(100)
-        assert.equal(workload.unavailable, 0)
-      })
+  test('no write fails behind PgBouncer in transaction mode, which does not support prepared statements', async (t) => {
+    const server = await PostgresServer.start(t)
+    const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
+    await runUnderLoad(t, url, [], async (programs, workload) => {
+      await workload.waitForProgress(1000)
+      assert.deepEqual([workload.unavailable, workload.unknownOutcomes], [0, 0])
+      for (const program of programs) {
+        assert.match(
+          String((await program.waitForLogEvent('warning'))['reason']),
+          /^The connection pooler does not keep prepared statements/,
+        )
+        assert.equal(program.stderr.lines.filter((line) => line.includes('"event":"warning"')).length, 1)
+      }
     })
+  })
+})
 
-    test('behind PgBouncer in transaction mode, with a single warning that prepared statements are not supported', async (t) => {
-      const server = await PostgresServer.start(t)
-      const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
-      await runUnderLoad(t, url, [], async (programs, workload) => {
-        await workload.waitForProgress(1000)
-        assert.deepEqual([workload.unavailable, workload.unknownOutcomes], [0, 0])
-        for (const program of programs) {
-          assert.match(
-            String((await program.waitForLogEvent('warning'))['reason']),
-            /^The connection pooler does not keep prepared statements/,
-          )
-          assert.equal(program.stderr.lines.filter((line) => line.includes('"event":"warning"')).length, 1)
-        }
-      })
-    })
-  },
-)
-
-suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
-  test('programs that share a database stay consistent under contention', async (t) => {
+suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
+  test('remains consistent under contention with seven others on the same database', async (t) => {
     // Without waiting for the disk, visibility is the same and throughput is higher.
     const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
     const programs = Array.from({ length: RIVAL_COUNT }, () => startProgram(t, { PLANT_STORE_URL: url }))
     await assertConsistentUnderContention(t, await Promise.all(programs), CLIENTS)
   })
 
-  test('cancels statements that time out, even behind PgBouncer', async (t) => {
+  test('cancels a statement that times out, even behind PgBouncer', async (t) => {
     const server = await PostgresServer.start(t)
     const program = await startProgram(t, {
       PLANT_STORE_URL: `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`,
@@ -218,12 +214,12 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
     assert.equal((await program.fetch(...create(1))).status, 200)
   })
 
-  test('never acknowledges a write whose wait for the standby was canceled', async (t) => {
+  test('never acknowledges a write if its wait for the standby was canceled', async (t) => {
     const server = await PostgresServer.start(t)
     await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: server.url }))
   })
 
-  test('detects a commit without the standby behind PgBouncer if the role has warnings turned off', async (t) => {
+  test('detects a commit without the standby even if the role has turned off warnings', async (t) => {
     const server = await PostgresServer.start(t)
     await server.query('ALTER ROLE plants SET client_min_messages = error')
     const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`
@@ -234,7 +230,7 @@ suite('with a separate PostgreSQL server', { skip: skipWithoutDebianServers }, (
     ['turned off warnings', 'client_min_messages = error'],
     ['set synchronous_commit to local', 'synchronous_commit = local'],
   ] as const) {
-    test(`detects a commit without the standby if another client of PgBouncer has ${name}`, async (t) => {
+    test(`detects a commit without the standby even if another client of PgBouncer has ${name}`, async (t) => {
       const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
       const server = await PostgresServer.start(t, settings)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
@@ -260,7 +256,7 @@ async function assertUnconfirmed(
     const answered = Promise.all(calls.map((call) => assertUnavailable(program, call, 50301)))
     const state = { isAnswered: false }
     void answered.finally(() => (state.isAnswered = true))
-    // The first of several concurrent writes is sent alone, so there can be two commits to cancel.
+    // The first of several concurrent writes is sent alone, so there may be two commits to cancel.
     while (!state.isAnswered) {
       await server.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)
       await sleep(20)

@@ -20,7 +20,7 @@ export interface Listing {
 }
 
 /**
- * Checks that a history is linearizable: each operation and each list can have taken effect at one point in time
+ * Checks that a history is linearizable: each operation and each list may have taken effect at one point in time
  * between its start and its end, as if one service had executed them one after another.
  * @throws AssertionError if it isn't
  */
@@ -73,7 +73,7 @@ function isApplicable({ nameBefore: finds }: Step, plant: string | null) {
 
 /**
  * Searches for an order with the algorithm of Wing and Gong (Testing and Verifying Concurrent Objects, 1993): a step
- * can be next if no other remaining step ended before its start.
+ * may be next if no other remaining step ended before its start.
  */
 function isLinearizable(steps: readonly Step[]): boolean {
   const visitedStates = new Set<string>()

@@ -51,7 +51,7 @@ export async function startNode(t: CleanupScope): Promise<PostgresServer> {
   return node
 }
 
-/** Replaces the addresses in an SQL example (10.0.0.1, …) by those of test servers. */
+/** Replaces the addresses in an SQL example (10.0.0.1, …) with the addresses of test servers. */
 export function replaceHosts(sql: string, servers: readonly PostgresServer[]): string {
   const local = sql.replaceAll("dbname 'plants'", "dbname 'postgres'").replaceAll('dbname=plants', 'dbname=postgres')
   return servers.reduce(
@@ -68,10 +68,10 @@ const STATEMENT_ARGUMENTS = { DELETE_ONE: '7', LIST: '7, 10', LIST_LARGE: '7, 10
 
 const TABLE = { schema: 'public', resetsCommitSettings: false }
 
-/** How often to execute a statement. After five custom plans, PostgreSQL can switch to a generic plan. */
+/** How often to execute a statement. After five custom plans, PostgreSQL may switch to a generic plan. */
 const EXECUTION_COUNT = 8
 
-/** Executes each statement for an owner, and returns the last plans, except that of CREATE_ONE. */
+/** Executes each statement for an owner, and returns the last plans, except the plan of CREATE_ONE. */
 export async function explainStatements(client: ClientBase, owner: string): Promise<string[]> {
   await client.query(`PREPARE trial AS ${statements.CREATE_ONE.text(TABLE)}`)
   for (let id = 1; id <= EXECUTION_COUNT; id++) await client.query(`EXECUTE trial ('${owner}', ${-id}, 'fern', NULL)`)
