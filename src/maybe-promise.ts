@@ -3,12 +3,12 @@ import { clearTimeout, setTimeout } from './timers.ts'
 /** A value, or a promise for the value. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** The promise class of async functions. The global `Promise` can be a replacement, such as that of zone.js. */
+/** The promise class of async functions. The global `Promise` may have been replaced, for example by zone.js. */
 export const NativePromise: PromiseConstructor = (async () => Promise.resolve())().constructor as PromiseConstructor
 
 /**
- * Limits the duration of a call: if the promise that it returned doesn't settle within `ms`, rejects with an error from
- * `createError` and ignores the late result. Synchronous results skip the promise and the timer.
+ * Limits the duration of a call: if the promise that the call returned doesn't settle within `ms`, rejects with an
+ * error from `createError` and ignores the late result. Synchronous results skip the promise and the timer.
  */
 export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createError: () => unknown): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
