@@ -21,7 +21,7 @@ export interface DatabasePath {
 }
 
 /**
- * Parses a path or a `file:` URI in the same way as SQLite.
+ * Parses a path or a `file:` URI the way SQLite does.
  * @throws TypeError if the text is probably not meant as a path, for example another URL or a quoted path: SQLite would
  *   create a file of that name
  */
