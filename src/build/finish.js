@@ -15,7 +15,7 @@ const reached = new Set(
 for (const path of reached) {
   for (const [, module] of readFileSync(path, 'utf8').matchAll(/\b(?:from|import) ?\(?["'](\..*?)["']/g)) {
     const target = join(dirname(path), module)
-    // Declarations import each other by the names of the sources, which end in `.ts`.
+    // Declarations import each other by the names of their source files, which end in `.ts`.
     reached.add(path.endsWith('.d.ts') ? target.replace(/ts$/, 'd.ts') : target)
   }
 }
