@@ -48,7 +48,9 @@ interface ConnectionState {
 
 const RESPONSE_TIMEOUT_MS = 10_000
 
-/** A set of keep-alive connections, each of which sends its next request as soon as a response is complete. */
+/**
+ * A set of keep-alive connections, each of which sends its next request as soon as it has received a complete response.
+ */
 export class Client {
   readonly #connections: readonly Connection[]
 

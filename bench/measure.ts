@@ -11,7 +11,7 @@ export interface Settings {
   readonly pipelining: number
   /** How long each contestant is measured in a round, in seconds. */
   readonly duration: number
-  /** The folder to write CPU profiles of the servers to. */
+  /** The folder for the CPU profiles of the servers. */
   readonly profileDirectory: string | undefined
 }
 

@@ -24,7 +24,7 @@ const CONNECTIONS = 64
 const WARM_UP_SECONDS = 2
 const MEASURE_SECONDS = 3
 
-/** The unit of CPU times in /proc, which is the same on every Linux. */
+/** The unit of CPU times in /proc, which is the same on every Linux system. */
 const CLOCK_TICK_US = 10_000
 
 /** Measures 1, 2 and 4 server processes that share a port and a database, and prints a table. */

@@ -48,8 +48,8 @@ const chainPromise = <T, U, S>(result: Promise<T>, callback: Callback<T, U, S>, 
   result.then((value) => callback(value, state))
 
 /**
- * Calls a function. Errors that it throws or rejects with are passed to `onError`, or ignored by default. The service has
- * no other catch-all.
+ * Calls a function. Errors that the function throws or rejects with are passed to `onError`, or ignored by default. The
+ * service has no other catch-all.
  */
 export function callSafely<S>(
   call: (state: S) => unknown,

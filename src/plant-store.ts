@@ -24,7 +24,7 @@ import { StoreUnavailableError } from './plants/store.ts'
 import { performance } from './timers.ts'
 
 /**
- * Handles requests to `/plants`. Works as a request listener of `node:http`, `node:https` and the compatibility API of
+ * Handles requests to `/plants`. Works as a request listener for `node:http`, `node:https` and the compatibility API of
  * `node:http2`, and as middleware. If the path isn't a resource, it calls `next`, or responds with 404 if there is no
  * `next`.
  */

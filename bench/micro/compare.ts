@@ -1,6 +1,6 @@
 import { median } from '../report/statistics.ts'
 
-/** A candidate, with the duration of one operation in each round, in nanoseconds. */
+/** A candidate, and how long one operation took in each round, in nanoseconds. */
 export interface Row {
   readonly name: string
   readonly times: readonly number[]

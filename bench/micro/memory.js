@@ -63,7 +63,10 @@ for (const [order, nthId] of [
   )
 }
 
-/** Returns the CPU time of one create, in nanoseconds. Deletes each batch of created plants without measuring that. */
+/**
+ * Returns the CPU time of one create, in nanoseconds. The created plants are deleted after each batch, which isn't
+ * measured.
+ */
 function timeCreates(store, size, nthId) {
   const COUNT = 500
   const BATCHES = 40

@@ -47,8 +47,8 @@ function write(target, text) {
 
 /**
  * Returns the declarations of a CommonJS entry point. Node can `require()` an ES module, but TypeScript before 5.8
- * rejects the declarations of an ES module there. So types are imported with a resolution mode, and values are declared
- * again.
+ * doesn't accept the declarations of an ES module for that. So types are imported with a resolution mode, and values
+ * are declared again.
  */
 function declarationsOf(module, values) {
   const mode = `with { 'resolution-mode': 'import' };`

@@ -107,7 +107,7 @@ export const isBodyBufferFull = (request: IncomingMessage | undefined): boolean 
   request?.complete === false && request.readableLength >= request.readableHighWaterMark
 
 /**
- * Whether no response is pending on a connection. The body of a request that already got its response may still be
+ * Whether no response is pending on a connection. The body of a request that was already answered may still be
  * arriving.
  */
 export function isIdle({ isUpgraded, latestResponse, socket }: Connection): boolean {

@@ -61,8 +61,8 @@ export function restoreKeepAlive({ closingResponse }: Connection): void {
 /**
  * Closes a server and its connections, and returns how many connections were destroyed at the timeout.
  *
- * 1. Keeps listening until no connection has been open for 50 ms, or until 80% of the timeout. On a shared port, only
- *   connections that are open at the start count, because other processes accept new connections.
+ * 1. Keeps listening until no connection has been open for 50 ms, or until 80% of the timeout has passed. On a shared
+ *   port, only connections that are open at the start count, because other processes accept new connections.
  * 2. Closes idle connections at 90% of the timeout.
  * 3. Destroys the remaining connections at the timeout.
  */
@@ -101,9 +101,9 @@ async function closeServer(
   return destroyedCount
 }
 
-/** Clears the interval in which Node checks for late requests. It would keep a closed server in memory. */
+/** Clears the timer with which Node checks for late requests. The timer would keep a closed server in memory. */
 function stopChecking(server: Server): void {
-  // Only http.Server's close() clears it. If that was called on the server itself, the server would emit `close` again.
+  // Only http.Server's close() clears the timer. Called on the server itself, close() would also emit `close` again.
   Server.prototype.close.call(Object.create(server, { emit: { value: () => false } }))
 }
 

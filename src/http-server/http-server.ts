@@ -242,7 +242,7 @@ export function createHttpServer(
       const hasProgressed = connection.requestCount > requestCount || isComplete !== wasComplete
       // The header arrived in the meantime. Node checks each request only once, so the body has to be timed here.
       const isBodyPending = hasProgressed && !isComplete
-      // The missing data may have arrived already, without this server having read it yet.
+      // The missing data may have arrived already, but this server hasn't read it yet.
       const isUnread = !hasProgressed && hasUnreadInput(connection)
       const isLate = !hasProgressed && !isUnread
       if (isBodyPending || isUnread) rejectIfLate(connection, error, requestTimeoutMs)

@@ -7,7 +7,7 @@ import { throttleReads } from './read-throttle.ts'
 
 const MAX_QUEUED = 100
 const CHECK_INTERVAL_MS = 100
-/** A check is slow if the event-loop ticks since the previous check took longer than this on average. */
+/** A check counts as slow if the event-loop ticks since the previous check took longer than this on average. */
 const MAX_TICK_MS = 20
 /** How many consecutive slow checks activate the guard. A single slow check may be due to garbage collection. */
 const MIN_SLOW_CHECKS = 2
@@ -27,9 +27,9 @@ export interface OverloadGuard {
 
 /**
  * Creates a guard that activates when more than 100 requests are queued across all connections, or when event-loop
- * ticks are long. While active, it throttles the reads of all connections, which takes them off Node's fast path. It
- * deactivates `cooldownMs` after the last sign of overload. Throttled connections remain throttled, because their
- * buffers may contain unread data.
+ * ticks are long. While active, it throttles the reads of all connections, which takes them off Node's fast path. The
+ * guard turns off once `cooldownMs` have passed since the last sign of overload. Throttled connections remain
+ * throttled, because their buffers may contain unread data.
  */
 export function createOverloadGuard(
   server: Server,

@@ -43,7 +43,7 @@ export function sendRejection(socket: Duplex, error: HttpError, fields: readonly
   closeGracefully(socket)
 }
 
-/** Calls `rejectNow` immediately, or after the pending response on the connection. */
+/** Calls `rejectNow` immediately, or once the pending response on the connection is finished. */
 export function rejectAfterResponse(response: ServerResponse | undefined, rejectNow: () => void): void {
   if (response === undefined || response.closed) rejectNow()
   else response.once('close', rejectNow)

@@ -9,7 +9,9 @@ import type { HostRequest } from './transport.ts'
 /** The access level of a token: `read` allows listing plants, and `write` also allows creating and deleting them. */
 export type Access = 'read' | 'write'
 
-/** The owner of a token with `write` access; or an object with exactly the members `owner` and `access`. */
+/**
+ * Who holds a token: an owner, who then has `write` access, or an object with exactly the members `owner` and `access`.
+ */
 export type TokenHolder =
   | string
   | {

@@ -9,7 +9,7 @@ import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json.ts'
 import type { HostRequest } from './transport.ts'
 
-/** Checks a new plant against the host's own rules: the type of the option `validate`. */
+/** Checks a new plant against the host's own rules. This is the type of the `validate` option. */
 export type Validate = (plant: NewPlant, context: ValidationContext) => MaybePromise<string | null | undefined>
 
 /** The second argument of {@link Validate}. */

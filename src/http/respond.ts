@@ -143,7 +143,8 @@ function send(request: IncomingMessage, response: ExtendedResponse, result: Http
 function buildHeaders(result: HttpResponse, extraHeaders: readonly string[] | undefined): string[] {
   const { headers, body, contentType = JSON_TYPE, allowsCaching } = result
   const length = typeof body === 'string' || body instanceof Uint8Array ? String(body.length) : undefined
-  // RFC 9111 forbids shared caches from storing responses to requests with Authorization, but nginx does so by default.
+  // RFC 9111 forbids shared caches from storing responses to requests with Authorization, but nginx stores them by
+  // default.
   let allHeaders: string[]
   if (length !== undefined && !allowsCaching) {
     // Most responses take this path: creating an array with all its items is faster than appending to it.

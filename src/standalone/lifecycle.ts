@@ -165,7 +165,7 @@ async function stop(signal: NodeJS.Signals, settings: Settings, running: Running
     log('drain-delay', { signal, ms: drainDelayMs })
     await sleep(drainDelayMs)
   }
-  // The server observes the same deadline by itself, but closing the store could take longer.
+  // The HTTP server enforces the same deadline by itself, but closing the store could take longer.
   setTimeout(() => void exitEarly(`the shutdown took longer than ${drainTimeoutMs} ms`), drainTimeoutMs)
   if (http !== undefined) {
     log('drain', { signal, ...countConnections() })

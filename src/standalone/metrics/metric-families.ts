@@ -5,7 +5,7 @@ export interface MetricFamily {
   readonly samples: () => readonly Sample[]
 }
 
-/** The suffix distinguishes the series of a histogram, such as `_sum`. */
+/** The suffix, such as `_sum`, distinguishes the series of a histogram. */
 type Sample = readonly [labels: Labels, value: number, suffix?: string]
 
 /**

@@ -37,7 +37,7 @@ const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
 /**
  * Matches what a shell leaves of `$sha256$2434cf…`. The shell expands the parameter `$2` (or `$0`, to a name such as
  * `zsh`), and 63 digits remain. Fewer digits remain where parameter numbers may have several digits, as in zsh and in
- * Dockerfiles. There are more if the value of the parameter itself ends with digits, as a process ID does.
+ * Dockerfiles. More remain if the value of the parameter itself ends with digits, as a process ID does.
  */
 const EXPANDED_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
 /**

@@ -13,8 +13,8 @@ const TRANSIENT_STATES = /^(?:08|40|53|57|58|72|25006|25P0[234]|55006|55P03)/
 
 /**
  * Errors after which the statement may have been committed: the session ended, the server doesn't know the outcome
- * (40003), or it reported an I/O error (58030), which may happen during a commit. Excluded are a server that is
- * starting (57P03) and one that `postgres_fdw` can't connect to (08001), because they haven't executed the statement.
+ * (40003), or it reported an I/O error (58030), which may happen during a commit. A server that is starting (57P03) and
+ * one that `postgres_fdw` can't connect to (08001) are excluded, because they haven't executed the statement.
  */
 const OUTCOME_UNKNOWN_STATES = /^(?:08(?!001)|57P(?!03)|25P0[34]|40003|58030)/
 
@@ -78,7 +78,7 @@ export function isTransient(error: unknown): boolean {
   return isError(error) && !isProgrammingError(error) && !(error instanceof UnreadableResponseError)
 }
 
-/** Whether an error is a bug. All other errors without a SQLSTATE are treated as connection errors. */
+/** Whether an error is due to a bug. All other errors without a SQLSTATE are treated as connection errors. */
 export const isProgrammingError: ErrorPredicate = (error) => isError(error) && /^(?:Type|Range)Error$/.test(error.name)
 
 /** Whether a timeout expired. The timeout errors of `pg` pools can only be recognized by their message. */

@@ -187,7 +187,7 @@ export class QueryRunner {
       } while (this.#hasTable && !hadTable)
       this.#applyInspection(inspection)
     } catch (error) {
-      // Older connections use the same table, or one that new connections no longer find.
+      // Older connections use the same table, or one that new connections no longer find, so close them too.
       if (error instanceof UnsuitableDatabaseError) this.#startNewGeneration()
       connection.release(error as Error)
       throw error

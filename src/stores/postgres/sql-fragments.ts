@@ -1,5 +1,5 @@
-// Operators, functions and types are qualified, because the search_path may contain a schema that has others with the
-// same name.
+// Operators, functions and types are qualified, because a schema in the search_path may contain others with the same
+// names.
 
 export const EQ = 'OPERATOR(pg_catalog.=)'
 export const NE = 'OPERATOR(pg_catalog.<>)'

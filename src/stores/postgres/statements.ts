@@ -14,7 +14,8 @@ export interface Statement {
   readonly name: string | undefined
   readonly text: (table: Table) => string
   /**
-   * What the statement writes, if anything. Creates and deletes can fail independently: only creates need disk space.
+   * What the statement writes, if anything. Creates and deletes may fail independently of each other: only creates need
+   * disk space.
    */
   readonly writes: 'plants' | 'other' | undefined
 }
@@ -148,7 +149,7 @@ const TAG_BYTES = 'pg_catalog.octet_length(plants.tag)'
 const PAGE_CLAUSE = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VOLATILE} ORDER BY plants.id LIMIT $3`
 
 // Returns NULL instead of the texts of large plants, which could make a page huge. The server knows the length of a
-// text without reading it. Ids are cast to text, so that they're the same if the driver requests results in binary
+// text without reading it. Ids are cast to text, so that they're the same even if the driver requests results in binary
 // format.
 export const LIST: Statement = {
   writes: undefined,

@@ -28,7 +28,7 @@ export interface TableInspection {
    * Whether commits of this session might not wait for the disk or the synchronous standby, or might not report when
    * they didn't wait. Either the session is configured that way, or the server has synchronous standbys and another
    * client of a connection pooler could configure the session that way. False if the plants are in foreign tables,
-   * because other servers' commits aren't reported.
+   * because those servers don't report how they commit.
    */
   readonly mayCommitEarly: boolean
   /** Whether the table, or a partition, is unlogged. */

@@ -30,7 +30,7 @@ const UNRECOGNIZED_DATABASE_MESSAGE = 'not a plant-store database; it was left u
 
 const collapseWhitespace = (sql: string): string => sql.replace(/\s+/g, ' ')
 
-/** A connection to a plant database, whichever the driver. Its errors contain the name of the database file. */
+/** A connection to a plant database, regardless of the driver. Its errors contain the name of the database file. */
 export class SqliteConnection {
   /**
    * The error of the last failed transaction, unless the database was locked or only one plant was rejected. The error

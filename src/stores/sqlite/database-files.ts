@@ -29,8 +29,8 @@ export function checkDatabaseFiles(file: string): void {
   for (const path of databaseFilesOf(file)) {
     if (statIfExists(path)?.isFile() === false) throw new Error(`${path} is not a regular file`)
   }
-  // Another process may be creating the database: it writes the database file before the WAL. If this function finds
-  // the WAL first, the database file must exist by the time of the second check.
+  // Another process may be creating the database. It writes the database file before the WAL, so if the first check
+  // finds the WAL, the database file exists by the time of the second check.
   const walBytes = statIfExists(`${file}-wal`)?.size ?? 0
   const fileBytes = statIfExists(file)?.size ?? 0
   if (walBytes === 0 || fileBytes !== 0) return

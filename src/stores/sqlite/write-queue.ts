@@ -103,8 +103,8 @@ export class WriteQueue {
   }
 
   /**
-   * Commits a batch. If a write fails, splits the batch in halves until the failing write is alone, so that the other
-   * writes succeed.
+   * Commits a batch. If a write fails, splits the batch in half repeatedly until the failing write is alone, so that
+   * the other writes succeed.
    * @returns false if the database is locked; the unexpired writes then remain in the queue
    */
   #commit(batch: readonly Entry[]): boolean {
