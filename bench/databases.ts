@@ -41,7 +41,7 @@ export const POSTGRES: Database = {
     const location = new URL(postgresUrl ?? '')
     location.searchParams.set('options', `-c search_path=${name}`)
     const url = location.href
-    // An earlier run that was aborted may have left its schema behind.
+    // An earlier run that was aborted might have left its schema behind.
     await execute(url, `DROP SCHEMA IF EXISTS ${name} CASCADE; CREATE SCHEMA ${name}; ${schema}`)
     return { location: url, remove: () => execute(url, `DROP SCHEMA ${name} CASCADE`) }
   },

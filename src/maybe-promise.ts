@@ -3,7 +3,7 @@ import { clearTimeout, setTimeout } from './timers.ts'
 /** A value, or a promise for the value. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** The promise class of async functions. The global `Promise` may have been replaced, for example by zone.js. */
+/** The promise class of async functions. The global `Promise` might have been replaced, for example by zone.js. */
 export const NativePromise: PromiseConstructor = (async () => Promise.resolve())().constructor as PromiseConstructor
 
 /**

@@ -89,5 +89,5 @@ export const isObject = (value: unknown): value is object => typeof value === 'o
 export const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
   new TypeError(`${name} must be ${expected}, not ${formatValue(actual)}`)
 
-/** Formats a value for an error message. Omits the members of objects, because they may be secrets. */
+/** Formats a value for an error message. Omits the members of objects, because they might be secrets. */
 export const formatValue = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })

@@ -137,7 +137,7 @@ function createDefaultOnError(): ResolvedOptions['onError'] {
     if (hasWarned) return
     hasWarned = true
     const message = isError(error) ? error.message : formatValue(error)
-    // An error from `authenticate` may contain the token.
+    // An error from `authenticate` might contain the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
     const redactedMessage = token === undefined ? message : message.replaceAll(token, '…')
     const hint = 'set the option onError to get every such error'
@@ -158,7 +158,7 @@ function resolveFindCaller(
     if (checkedAuthenticate === undefined) throw new TypeError('either `tokens` or `authenticate` is required')
     return createFindCaller(checkedAuthenticate, timeoutMs)
   }
-  // The value may be a token, so the message contains only its type.
+  // The value might be a token, so the message contains only its type.
   if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
   return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
 }

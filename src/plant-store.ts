@@ -126,7 +126,7 @@ export function createService(
     context.owner = caller.owner
     context.operation = findOperation(context.resource!, context.request.method!, caller)
     const { access, hasBody } = context.operation
-    // The client disconnected while `authenticate` ran, so a body that a parser has read by then may be truncated.
+    // The client disconnected while `authenticate` ran, so a body that a parser has read by then might be truncated.
     if (access === 'write' && isTruncated(context.request)) {
       // plant-store/server rejects a malformed body, and closes the connection, only when the body is read.
       context.request.resume()
@@ -136,7 +136,9 @@ export function createService(
     return mustAwaitBody(context) ? awaitBody(context) : execute(EMPTY_BODY, context)
   }
 
-  /** Whether a write that ignores its body must wait for that body, because the client may still abort the request. */
+  /**
+   * Whether a write that ignores its body must wait for that body, because the client might still abort the request.
+   */
   function mustAwaitBody({ request, resource, operation }: RequestContext): boolean {
     // An invalid id is rejected immediately.
     return operation!.access === 'write' && isBodyPending(request) && parseInt64(resource!.id!) !== undefined

@@ -36,7 +36,8 @@ export const setImmediate: Schedule = bindNative(timers, 'setImmediate', (run: (
 )
 
 /**
- * Jest may fake `nextTick` before any module is loaded. In that case, callbacks run in the next tick of the event loop.
+ * Jest might fake `nextTick` before any module is loaded. In that case, callbacks run in the next tick of the event
+ * loop.
  */
 export const nextTick: Schedule = bindNative(process, 'nextTick', setImmediate)
 

@@ -112,7 +112,7 @@ export const isBodyBufferFull = (request: IncomingMessage | undefined): boolean 
  */
 export function isIdle({ isUpgraded, latestResponse, socket }: Connection): boolean {
   if (isUpgraded || latestResponse?.writableFinished === false) return false
-  // If reads are throttled, the buffer may already contain the next request.
+  // If reads are throttled, the buffer might already contain the next request.
   return socket.readableLength === 0 || isBodyBufferFull(latestResponse?.req)
 }
 
@@ -137,7 +137,7 @@ export function closeStalled(server: Server, connections: readonly Connection[],
   // Once this listener exists, Node no longer destroys sockets after the keep-alive timeout, so the listener has to.
   server.on('timeout', (socket: Socket) => {
     if (socket.writableLength > 0) resetConnection(socket)
-    // A connection that isn't idle is waiting for the request listener, which may be slow.
+    // A connection that isn't idle is waiting for the request listener, which might be slow.
     else if (isIdle(getConnection(socket)!)) {
       const { bytesRead } = socket
       // Node runs timers before it reads the data that arrived while the process was busy.

@@ -87,7 +87,7 @@ async function closeServer(
   // http.Server's own close() would also stop the checks for late requests. Bun's http.Server isn't a net.Server.
   const ServerClass = [NetServer, Server].find((kind) => server instanceof kind)!
   const closed = new Promise((resolve) => ServerClass.prototype.close.call(server, resolve))
-  // If the process was busy until the timeout, acceptBacklog() may have accepted connections after destroyAll().
+  // If the process was busy until the timeout, acceptBacklog() might have accepted connections after destroyAll().
   if (isTimedOut) destroyAll()
   const closeIdleTimer = setTimeout(() => {
     // First let Node read the requests that arrived while the process was busy, so that their connections don't count
@@ -143,7 +143,7 @@ function waitUntilQuiet(server: Server, connections: readonly Connection[], maxW
       quietTimer =
         openSockets.size > 0 ? undefined : setTimeout(() => void settleIfQuiet(quietTimer), QUIET_PERIOD_MS).unref()
     }
-    // A connection may have arrived while the process was busy. Let Node accept it first.
+    // A connection might have arrived while the process was busy. Let Node accept it first.
     async function settleIfQuiet(firedTimer: NodeJS.Timeout | undefined): Promise<void> {
       await yieldToEventLoop()
       if (firedTimer === quietTimer && openSockets.size === 0) settle()

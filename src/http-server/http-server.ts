@@ -215,7 +215,7 @@ export function createHttpServer(
 
   server.on('clientError', (error: Error, stream) => {
     const connection = getConnection(stream)
-    // Bytes that Node has already buffered may trigger a second `clientError`.
+    // Bytes that Node has already buffered might trigger a second `clientError`.
     if (connection === undefined || connection.isRejected) return
     if (isTimeout(error)) rejectIfLate(connection, error)
     else rejectConnection(connection, error)
@@ -242,7 +242,7 @@ export function createHttpServer(
       const hasProgressed = connection.requestCount > requestCount || isComplete !== wasComplete
       // The header arrived in the meantime. Node checks each request only once, so the body has to be timed here.
       const isBodyPending = hasProgressed && !isComplete
-      // The missing data may have arrived already, but this server hasn't read it yet.
+      // The missing data might have arrived already, but this server hasn't read it yet.
       const isUnread = !hasProgressed && hasUnreadInput(connection)
       const isLate = !hasProgressed && !isUnread
       if (isBodyPending || isUnread) rejectIfLate(connection, error, requestTimeoutMs)
@@ -292,6 +292,6 @@ function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): str
   const [host, another] = headerValuesOf(rawHeaders, 'host')
   if (another !== undefined) return 'The request has more than one Host field.'
   if (host !== undefined) return isValidHost(host) ? undefined : 'The Host field is not a valid host.'
-  // If there are too many fields, Node may have dropped Host.
+  // If there are too many fields, Node might have dropped Host.
   return httpVersionMinor === 0 || hasTooManyFields(rawHeaders) ? undefined : 'The request has no Host field.'
 }

@@ -9,7 +9,7 @@ const MAX_QUEUED = 100
 const CHECK_INTERVAL_MS = 100
 /** A check counts as slow if the event-loop ticks since the previous check took longer than this on average. */
 const MAX_TICK_MS = 20
-/** How many consecutive slow checks activate the guard. A single slow check may be due to garbage collection. */
+/** How many consecutive slow checks activate the guard. A single slow check might be due to garbage collection. */
 const MIN_SLOW_CHECKS = 2
 
 /** Protects the process's memory, and the latency of other clients, against clients that pipeline or flood. */
@@ -29,7 +29,7 @@ export interface OverloadGuard {
  * Creates a guard that activates when more than 100 requests are queued across all connections, or when event-loop
  * ticks are long. While active, it throttles the reads of all connections, which takes them off Node's fast path. The
  * guard turns off once `cooldownMs` have passed since the last sign of overload. Throttled connections remain
- * throttled, because their buffers may contain unread data.
+ * throttled, because their buffers might contain unread data.
  */
 export function createOverloadGuard(
   server: Server,
@@ -76,7 +76,7 @@ export function createOverloadGuard(
     if (slowChecks >= MIN_SLOW_CHECKS && connections.length > 1) activate()
   }
   server.on('listening', takeSample)
-  // A request may have just triggered a check in this tick. The same tick must not count as two slow checks.
+  // A request might have just triggered a check in this tick. The same tick must not count as two slow checks.
   repeatWhileListening(
     CHECK_INTERVAL_MS,
     server,

@@ -68,8 +68,8 @@ export function throttleReads(connection: Connection): void {
   // request or body.
   socket.on('readable', () => (!isScheduled && isUrgent() && hasUrgentBudget() ? readSlice() : scheduleRead()))
   socket.on('resume', scheduleRead)
-  // Node may have stopped reading, and would then wait for data that it never requests. Pushing an empty chunk makes it
-  // read again.
+  // Node might have stopped reading, and would then wait for data that it never requests. Pushing an empty chunk makes
+  // it read again.
   socket.push('')
 }
 

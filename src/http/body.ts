@@ -107,7 +107,7 @@ function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: 
   // A request that the host created may emit `error` when the client disconnects. Without a listener, that would crash
   // the process.
   request.on('error', () => undefined)
-  // The host may have paused the request before it called the service.
+  // The host might have paused the request before it called the service.
   request.resume()
 }
 
@@ -155,7 +155,7 @@ function toBytes(body: unknown): Uint8Array | undefined {
 
 /**
  * Encodes a parsed object as JSON. Returns undefined unless its id is a safe integer or a bigint, because a double
- * beyond 2^53 may have been rounded.
+ * beyond 2^53 might have been rounded.
  */
 function encodeObject(body: object, maxBytes: number): Uint8Array | undefined {
   // The copy calls each getter only once, so that the value that is checked is the value that is used.

@@ -49,7 +49,7 @@ export function createFindCaller(authenticate: Authenticate, timeoutMs: number):
 /**
  * Validates a token holder.
  * @throws TypeError if the holder is invalid. The message begins with `messagePrefix`, and omits the names of unknown
- * members, which may be tokens.
+ * members, which might be tokens.
  */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const isRecord = isObject(holder)

@@ -9,7 +9,7 @@ import { isTruncated, isWritable, addResponseListener, socketOf, streamOf } from
 /** The number of waiting requests on each connection. */
 const queuedCounts = new WeakMap<Duplex, number>()
 
-/** A global symbol, because `plant-store/server` and the service may come from different copies of the package. */
+/** A global symbol, because `plant-store/server` and the service might come from different copies of the package. */
 const ARRIVED_AT: unique symbol = Symbol.for('plant-store.arrived')
 type TimedResponse = ServerResponse & { [ARRIVED_AT]?: number }
 

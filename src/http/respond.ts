@@ -94,7 +94,7 @@ export function respond(
   return mayBeEarly ? sendInNextTick(request, response, result) : send(request, response, result, false)
 }
 
-/** Node emits a request before it parses a body in the same packet, so the body may be complete in the next tick. */
+/** Node emits a request before it parses a body in the same packet, so the body might be complete in the next tick. */
 async function sendInNextTick(
   request: IncomingMessage,
   response: ServerResponse,
@@ -287,7 +287,7 @@ function finishResponse(request: IncomingMessage, response: ServerResponse): Pro
       // The HTTP/2 compatibility API, and Node 20 and 22, emit `finish` even if the client has disconnected.
       resolve(streamOf(response)?.writableFinished ?? !isDisconnected(socketOf(request)))
     })
-    // The client may have disconnected while the last chunk was waiting to be sent.
+    // The client might have disconnected while the last chunk was waiting to be sent.
     onClose(response, () => resolve(false))
     response.end()
   })
@@ -311,7 +311,7 @@ function abortResponse(request: IncomingMessage, response: ServerResponse): void
   if (stream !== undefined) return void stream.destroy(new Error('The response was aborted before it was complete'))
   // An HTTP/1.0 response ends when the connection closes (RFC 9112 section 6.3), so only a reset shows that data is
   // missing. Node sends such responses to requests of all versions except 1.1. An aborted HTTP/1.1 response already
-  // lacks its last chunk. Its connection isn't reset, because complete responses may still be queued on it.
+  // lacks its last chunk. Its connection isn't reset, because complete responses might still be queued on it.
   if (request.httpVersion !== '1.1' && response.socket) resetConnection(response.socket)
   response.destroy()
 }

@@ -20,7 +20,7 @@ export function isConnected(request: IncomingMessage): boolean {
 export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
   (message as { stream?: ServerHttp2Stream }).stream
 
-/** Adds a listener to the response itself. Middleware may have replaced `on` to add listeners to another stream. */
+/** Adds a listener to the response itself. Middleware might have replaced `on` to add listeners to another stream. */
 export function addResponseListener(
   response: ServerResponse,
   event: 'close' | 'finish' | 'socket',

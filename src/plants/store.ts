@@ -102,7 +102,7 @@ export class StoreUnavailableError extends Error {
    * contains a copy.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // Check for an error first, because a mock may have every member, and a proxy may throw.
+    // Check that the value is an error first, because a mock might have every member, and a proxy might throw.
     if (this === StoreUnavailableError) return isNativeError(value) && Reflect.get(value, BRAND) === BRAND
     return Function.prototype[Symbol.hasInstance].call(this, value)
   }

@@ -25,7 +25,7 @@ const MALFORMED_TOKEN_MESSAGE =
 export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLog {
   let hasReportedMalformedToken = false
   let latestFailure: { readonly request: string; readonly error: unknown } | undefined
-  // Throttled because on a full disk every request fails, and the log may be on the same disk.
+  // Throttled because on a full disk every request fails, and the log might be on the same disk.
   const logFailure = throttle((count) => {
     const { request, error } = latestFailure!
     latestFailure = undefined

@@ -13,9 +13,9 @@ const idleCallbacks: (() => void)[] = []
 let isStopped = false
 
 /**
- * Resolves a host name for a socket. If the name servers don't respond, the operating system's resolver may take half a
- * minute, can't be canceled, and keeps the process from exiting. So sockets to the same host share a lookup. After
- * {@link stopLookups}, sockets get the last result instead of starting a lookup.
+ * Resolves a host name for a socket. If the name servers don't respond, the operating system's resolver takes up to
+ * half a minute, can't be canceled, and keeps the process from exiting. So sockets to the same host share a lookup.
+ * After {@link stopLookups}, sockets get the last result instead of starting a lookup.
  */
 export const lookup: LookupFunction = (hostname, options, callback) => {
   const key = `${hostname} ${JSON.stringify(options)}`

@@ -112,7 +112,7 @@ export function createMetrics(findResource: FindResource): Metrics {
       response.on('close', () => {
         activeRequests--
         const route = findResource(request)?.path ?? 'unmatched'
-        // The client may disconnect before a response is sent.
+        // The client might disconnect before a response is sent.
         const status = response.headersSent ? response.statusCode : 0
         const observe = getSeries(route, KNOWN_METHODS.indexOf(request.method!), status)
         observe((performance.now() - startedAt) / 1000)

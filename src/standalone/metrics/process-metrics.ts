@@ -72,7 +72,7 @@ function createEventLoopMetric(): MetricFamily {
 
   let expectedAt = performance.now() + TIMER_INTERVAL_MS
   const timer = setTimeout(() => {
-    // A timer may fire less than a millisecond early.
+    // Timers sometimes fire less than a millisecond early.
     observe(Math.max(0, performance.now() - expectedAt) / 1000)
     expectedAt = performance.now() + TIMER_INTERVAL_MS
     timer.refresh()

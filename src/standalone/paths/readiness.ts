@@ -35,7 +35,7 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
-      // Don't check the elapsed time here: a timer may fire up to 1 ms early.
+      // Don't check the elapsed time here: timers sometimes fire up to 1 ms early.
       timer = setTimeout(() => isDraining() || startPing(), PING_INTERVAL_MS).unref()
     }
   }

@@ -10,7 +10,7 @@ const MAX_FILE_BYTES = 16 * 2 ** 20
 /** Without O_NONBLOCK, opening a FIFO would block until another process opens it for writing. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** A settings file as it was read at startup. The bytes of the file aren't kept, because they may be secret. */
+/** A settings file as it was read at startup. The bytes of the file aren't kept, because they might be secret. */
 export interface SettingFile<T> {
   readonly variable: string
   readonly path: string
@@ -69,7 +69,7 @@ export function textFile(name: string, inlineVariable: Variable<string>): FileVa
 }
 
 /**
- * Logs a warning if other users can read or write a settings file, which may contain secrets. Windows doesn't have
+ * Logs a warning if other users can read or write a settings file, which might contain secrets. Windows doesn't have
  * these permission bits.
  */
 export function warnAboutPermissions({ variable, path, mode }: SettingFile<unknown>): void {

@@ -75,7 +75,8 @@ export function tokenFile(name: string, listVariable: string): FileVariable<Toke
 }
 
 /**
- * Parses token entries. Errors contain the number of the invalid entry, but never its text, which may contain a token.
+ * Parses token entries. Errors contain the number of the invalid entry, but never its text, which might contain a
+ * token.
  */
 function* parseTokens(variable: string, unit: 'entry' | 'line', text: string): CooperativeTask<Tokens> {
   try {

@@ -14,14 +14,14 @@ const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 
 /**
  * Thrown when a setting is invalid, or when the resource that it refers to isn't available. The message names the
- * variable and says what its value must be, but never contains the value, which may be secret.
+ * variable and says what its value must be, but never contains the value, which might be secret.
  */
 export class SettingError extends Error {
   static {
     this.prototype.name = 'SettingError'
   }
 
-  /** The exit status of the process: 1 if the same settings may work later, otherwise 2. */
+  /** The exit status of the process: 1 if the same settings might work later, otherwise 2. */
   readonly exitStatus: 1 | 2
 
   constructor(message: string, exitStatus: 1 | 2 = 2) {

@@ -7,7 +7,7 @@ import { endsWithNewline, rereadSettingFile, type SettingFile } from './setting-
 import { SettingError } from './variables.ts'
 
 /**
- * The delay before the second check of a changed file. Both checks must see the same content, because a file may be
+ * The delay before the second check of a changed file. Both checks must see the same content, because a file might be
  * half written.
  */
 const RECHECK_DELAY_MS = 100
@@ -30,7 +30,9 @@ export function watchFile<T>(
   checkIntervalMs: number,
 ): () => void {
   let hadFinalNewline = hadFinalNewlineAtStart
-  /** The result of the last check: an error message, or a digest of the content, because the content may be secret. */
+  /**
+   * The result of the last check: an error message, or a digest of the content, because the content might be secret.
+   */
   let lastSeen = digest
   let applied = lastSeen
   let latestCheck = Promise.resolve()

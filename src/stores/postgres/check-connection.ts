@@ -6,7 +6,7 @@ import { DATABASE_COLLATION_VERSION, INSPECT_TABLE, type TableInspection } from 
  * Checks that the server of a connection is writable, and that the store can use the table.
  * @param schema the schema in which an earlier check found the table; null if the table hasn't been found yet
  * @throws UnsuitableDatabaseError if the database must be changed before the store can use it
- * @throws Error if the check failed for a reason that may be temporary
+ * @throws Error if the check failed for a reason that might be temporary
  */
 export async function checkConnection(connection: Connection, schema: string | null): Promise<TableInspection> {
   const inspection = JSON.parse((await queryValue(connection, INSPECT_TABLE, [schema]))!) as TableInspection

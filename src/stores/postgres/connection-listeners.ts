@@ -17,11 +17,11 @@ export function addPoolListeners(pool: ConnectionPool): void {
   if (listenedTo.has(pool)) return
   listenedTo.add(pool)
   pool.on?.('error', () => undefined)
-  // A connection may break as soon as it's established, before `pool.connect()` resolves.
+  // A connection might break as soon as it's established, before `pool.connect()` resolves.
   pool.on?.('connect', addConnectionListeners)
 }
 
-/** Adds listeners to a connection, which may be older than the store. */
+/** Adds listeners to a connection, which might be older than the store. */
 export function addConnectionListeners(connection: Connection): void {
   if (listenedTo.has(connection)) return
   listenedTo.add(connection)

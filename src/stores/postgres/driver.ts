@@ -49,7 +49,7 @@ interface DriverConnection {
 /**
  * Creates the client class for the pool.
  * @param readTarget returns the connection parameters. It's called for each new connection, because passwords and
- *   certificates may be rotated
+ *   certificates might be rotated
  * @returns the class, and a function that aborts the connection attempts in progress
  */
 export function createClientClass(

@@ -12,7 +12,7 @@ import { isError } from '../../option-checks.ts'
 const TRANSIENT_STATES = /^(?:08|40|53|57|58|72|25006|25P0[234]|55006|55P03)/
 
 /**
- * Errors after which the statement may have been committed: the session ended, the server doesn't know the outcome
+ * Errors after which the statement might have been committed: the session ended, the server doesn't know the outcome
  * (40003), or it reported an I/O error (58030), which may happen during a commit. A server that is starting (57P03) and
  * one that `postgres_fdw` can't connect to (08001) are excluded, because they haven't executed the statement.
  */
@@ -42,8 +42,8 @@ export class UnreadableResponseError extends Error {
 }
 
 /**
- * A statement was canceled, but it may have been committed, on this server or on another one. That commit may still be
- * lost, completely or in part.
+ * A statement was canceled, but it might have been committed, on this server or on another one. That commit might still
+ * be lost, completely or in part.
  */
 export class UnconfirmedCommitError extends Error {
   constructor(message = 'The transaction was committed, but the synchronous standby has not confirmed it.') {
@@ -118,8 +118,8 @@ export const isCanceled: ErrorPredicate = matchesSqlState(/^57014/)
 /** Whether the server rejected the values of a plant: because of a type, a constraint or the size. */
 export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23]/)(error) || isRowTooLarge(error)
 /**
- * Whether a single plant in a batch may be the cause: its values, a row-level security policy, or the check option of a
- * view.
+ * Whether a single plant in a batch might be the cause: its values, a row-level security policy, or the check option of
+ * a view.
  */
 export const isSinglePlantError: ErrorPredicate = (error) =>
   isRejectedValue(error) || (matchesSqlState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')

@@ -71,7 +71,7 @@ export interface QueryResult {
 }
 
 /**
- * Leaves every value as text. An application may have configured `pg` to parse an int8 as a double, which would round
+ * Leaves every value as text. An application might have configured `pg` to parse an int8 as a double, which would round
  * ids.
  */
 export const RAW_TEXT_TYPES: Query['types'] = { getTypeParser: () => String }

@@ -179,7 +179,7 @@ function parseUrl(text: string): URL {
     decodeURIComponent(withoutZone)
     // Like libpq, don't decode a plus sign as a space.
     const escaped = withoutZone.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
-    // `new URL` rejects a user without a host, but the host may be in a parameter instead.
+    // `new URL` rejects a user without a host, but the host might be in a parameter instead.
     const url = new URL(escaped.replace('@/', '@localhost/'))
     // `new URL` rejects zone IDs, but the driver accepts them in the `host` parameter.
     if (zone !== undefined && !url.searchParams.has('host')) url.searchParams.set('host', `${address}%${zone}`)

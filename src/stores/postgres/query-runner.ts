@@ -27,7 +27,9 @@ import type { Connection, ConnectionPool, Query, QueryResult } from './pool.ts'
 import type { Statement, Table, TableQuery } from './statements.ts'
 import type { TableInspection } from './table-inspection.ts'
 
-/** The state of a `send` call. It's shared with `#execute`, which may still be running after the call has timed out. */
+/**
+ * The state of a `send` call. It's shared with `#execute`, which might still be running after the call has timed out.
+ */
 interface PendingQuery {
   /** Set when the query is sent. */
   connection: Connection | undefined
@@ -108,7 +110,7 @@ export class QueryRunner {
       const { connection, resultPromise, timeoutError } = pending
       if (connection === undefined) {
         if (isProgrammingError(error)) throw error
-        // The pool may just be exhausted, so don't start a new generation.
+        // The pool might just be exhausted, so don't start a new generation.
         if (isTimeout(error)) this.#outage.begin(startedAt)
         throw new StoreUnavailableError('The database is unavailable.', { cause: error })
       }
@@ -134,7 +136,7 @@ export class QueryRunner {
     let connection = await this.#connect()
     if (this.#checkedGenerations.get(connection) !== this.#generation)
       connection = await this.#ensureCurrent(connection)
-    // The call may have timed out while it was waiting for the connection.
+    // The call might have timed out while it was waiting for the connection.
     if (pending.timeoutError !== undefined) connection.release()
     throwIfTimedOut(pending)
     pending.connection = connection
@@ -148,7 +150,7 @@ export class QueryRunner {
     return result
   }
 
-  /** Requests a connection, with retries if the last connection has broken, because a failover may be in progress. */
+  /** Requests a connection, with retries if the last connection has broken, because a failover might be in progress. */
   #connect(): Promise<Connection> {
     const lastCheckedGeneration = this.#lastChecked === undefined ? 0 : this.#checkedGenerations.get(this.#lastChecked)
     return lastCheckedGeneration === this.#generation
@@ -192,7 +194,7 @@ export class QueryRunner {
       connection.release(error as Error)
       throw error
     }
-    // Don't use `this.#generation` here: another connection may have broken during the check.
+    // Don't use `this.#generation` here: another connection might have broken during the check.
     this.#checkedGenerations.set(connection, generation)
     this.#lastChecked = connection
   }
@@ -222,7 +224,7 @@ export class QueryRunner {
     let rendered = this.#renderedStatements.get(renderText)
     if (rendered === undefined) {
       const text = renderText(this.#table)
-      // Behind a pooler, another store may have prepared its own statements in this session. A digest of the text
+      // Behind a pooler, another store might have prepared its own statements in this session. A digest of the text
       // ensures that a name never refers to two different texts.
       const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
       rendered = { text, name: `${name} ${digest}` }
@@ -271,7 +273,7 @@ export class QueryRunner {
   /** Releases a connection whose statement has failed, and returns the error. */
   #releaseAfterError(connection: Connection, error: Error): Error {
     const isBroken = breaksConnection(error)
-    // Check the connection again before its next use: by then, the table may exist, in any schema of the search_path.
+    // Check the connection again before its next use: by then, the table might exist, in any schema of the search_path.
     if (!this.#hasTable) this.#checkedGenerations.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
     // A response that the driver can't parse doesn't affect the other connections.

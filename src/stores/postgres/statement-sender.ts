@@ -23,7 +23,7 @@ const PROBE_TTL_MS = 900
  */
 const PING_GRACE_MS = 800
 
-// Sent as one query, because the server may be far away.
+// Sent as one query, because the server might be far away.
 const CHECK_WRITABLE_TOGETHER = unprepared((table) => CHECK_WRITABLE.map(({ text }) => text(table)).join(';'))
 
 /** @param onSend called when a connection is available, just before the query is sent */
@@ -137,7 +137,7 @@ export class StatementSender {
 
   /**
    * Resolves when the ping's own statements succeed, or after PING_GRACE_MS if a write has succeeded since the ping
-   * started: a ping that waits for a connection to a distant server may take too long although writes succeed.
+   * started: a ping that waits for a connection to a distant server might take too long although writes succeed.
    */
   #pingOrDetectWrite(since: number): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -42,7 +42,7 @@ const qualifiedNameOf = ({ schema }: Table): string => `"${schema.replaceAll('"'
 /**
  * A condition that is always true. Until the end of the transaction, it resets `synchronous_commit` to the session's
  * default (NULL), and enables the warning about a commit that the standby didn't confirm. Another client of a
- * connection pooler may have changed both settings.
+ * connection pooler might have changed both settings.
  */
 const RESET_COMMIT_SETTINGS = `pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL
     AND pg_catalog.set_config('synchronous_commit', NULL, true) IS NOT NULL`

@@ -29,7 +29,7 @@ export function checkDatabaseFiles(file: string): void {
   for (const path of databaseFilesOf(file)) {
     if (statIfExists(path)?.isFile() === false) throw new Error(`${path} is not a regular file`)
   }
-  // Another process may be creating the database. It writes the database file before the WAL, so if the first check
+  // Another process might be creating the database. It writes the database file before the WAL, so if the first check
   // finds the WAL, the database file exists by the time of the second check.
   const walBytes = statIfExists(`${file}-wal`)?.size ?? 0
   const fileBytes = statIfExists(file)?.size ?? 0

@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { findAccessError } from './database-files.ts'
 
-/** SQLite result codes (sqlite.org/rescode.html). All errors except the last two may be temporary. */
+/** SQLite result codes (sqlite.org/rescode.html). All errors except the last two might be temporary. */
 const RESULT_CODES = new Map([
   [3, 'SQLITE_PERM'],
   [5, 'SQLITE_BUSY'],
@@ -40,7 +40,7 @@ export function toStoreError(error: unknown, file: string): Error {
 }
 
 /**
- * Converts the error of a COMMIT. Unless the database was locked, the outcome is unknown: the WAL may already contain
+ * Converts the error of a COMMIT. Unless the database was locked, the outcome is unknown: the WAL might already contain
  * the transaction, and a restart would recover it.
  */
 export function toCommitError(error: unknown, file: string): unknown {

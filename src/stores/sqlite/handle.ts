@@ -1,6 +1,6 @@
 /**
- * The methods that the store uses of an open database, which is a `DatabaseSync` (`node:sqlite`) or a `Database`
- * (better-sqlite3).
+ * An open database: a `DatabaseSync` from `node:sqlite` or a `Database` from better-sqlite3. Only the methods that the
+ * store uses are declared.
  */
 export interface SqliteHandle {
   /** Executes one or more SQL statements without returning rows. Throws if a statement fails. */

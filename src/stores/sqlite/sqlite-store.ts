@@ -130,7 +130,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
         for (const row of after === undefined ? readFirstPage(owner, limit) : readNextPage(owner, after, limit)) {
           const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
           if (!builder.add(id, encodeUtf8(json))) break
-          // The page is full. Only the id of the next plant is read, because the plant itself may be large.
+          // The page is full. Only the id of the next plant is read, because the plant itself might be large.
           if (!builder.hasReachedMaxBytes) continue
           builder.hasMore = [...readIds(owner, id, 1)].length > 0
           break

@@ -8,7 +8,7 @@ import type { SqliteStatement } from './handle.ts'
 /** The interval between probe writes while writes are failing. */
 const PROBE_INTERVAL_MS = 1000
 
-/** The start of an INSERT. It names the columns, because the application may have added more columns to the table. */
+/** The start of an INSERT. It names the columns, because the application might have added more columns to the table. */
 export const INSERT_PLANT = 'INSERT INTO main.plants (owner, id, name, tag)'
 
 type Write = () => boolean
@@ -50,7 +50,7 @@ export class WriteQueue {
       const now = performance.now()
       const expiresAt = now + this.#options.busyTimeoutMs
       const isFirst = this.#queue.push({ write, length, expiresAt, resolve, reject }) === 1
-      // A test's fake timers may have dropped the retry timer. In that case, the retry is overdue.
+      // A test's fake timers might have dropped the retry timer. In that case, the retry is overdue.
       if (isFirst || now > this.#retryAt) this.#scheduleCommit()
     })
   }
@@ -83,7 +83,7 @@ export class WriteQueue {
       this.#connection.writeError = undefined
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      // The outcome of the probe's own write may be unknown, but nothing was done for the caller of this method.
+      // The outcome of the probe's own write might be unknown, but nothing was done for the caller of this method.
       throw new StoreUnavailableError(error.message, { cause: error.cause })
     }
   }
@@ -122,7 +122,7 @@ export class WriteQueue {
         this.#rejectFirst(firstUnexpired === -1 ? this.#queue.length : firstUnexpired, error)
         return false
       }
-      // Don't retry a batch that may already be committed: its creates would find their own plants, and report
+      // Don't retry a batch that might already be committed: its creates would find their own plants, and report
       // duplicates.
       const isOutcomeKnown = !(error instanceof StoreUnavailableError)
       if (isOutcomeKnown && batch.length > 1) {
