@@ -15,35 +15,35 @@ import {
 import type { Database } from './databases.ts'
 import type { ExpectedResponse } from './response-reader.ts'
 
-/** A scenario: a request that contestants receive repeatedly, and the plants that exist before it. */
+/** A benchmark scenario: a request that is sent to each contestant repeatedly, and the plants that exist beforehand. */
 export interface Case {
   readonly name: string
-  /** The first contestant is the baseline of the ratios. */
+  /** All ratios are relative to the first contestant. */
   readonly contestants: readonly Contestant[]
-  /** The database that stores the plants; without it, contestants store them in memory. */
+  /** The database that stores the plants. If absent, contestants keep the plants in memory. */
   readonly database?: Database
   /** The number of keep-alive connections; overrides `--connections`. */
   readonly connections?: number
   /**
-   * The number of plants that exist before the run. With `perSecond`, one plant for each request that a contestant can
-   * send at that rate; a faster contestant has a shorter run.
+   * The number of plants that exist before the run. `perSecond` is for requests that each use up one plant: there are
+   * enough plants for this many requests per second, and the run of a faster contestant ends early.
    */
   readonly seedCount: number | { readonly perSecond: number }
   /** Returns the request that creates the nth of these plants. */
   readonly seedRequest: (n: number) => string
   /** Returns the nth request of the run. */
   readonly request: (n: number) => string
-  /** The response that every request of the run must get. */
+  /** The expected response to every request of the run. */
   readonly expectedResponse: Required<ExpectedResponse>
 }
 
-/** As long as the random tokens that the standalone server generates. */
+/** Has the same length as the random tokens that the standalone server generates. */
 export const TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCi'
 const WRONG_TOKEN = 'Yh0qVwYw5cD6Q5Hn3mS8k1pJt2rXb7uEz9aGfLxNoCj'
 
 const INVALID_TOKEN_BODY = errorBody('invalidToken')
 
-/** More plants than any limit, so that every list is truncated. */
+/** More plants than any `limit` in the cases, so that every list is truncated. */
 const SEEDED_PLANTS = 2000
 
 const PLANT_NAME = 'Monstera deliciosa'
@@ -56,7 +56,8 @@ function errorBody(name: ErrorName): Buffer {
 const plantFields = (name: string): string => `"name":"${name}","tag":"tropical"}`
 
 /**
- * Returns the nth request that creates a plant while other plants are listed. Its id is greater than the listed ids.
+ * Returns the nth create request of a client that writes while others list plants. Its id is greater than all listed
+ * ids.
  */
 export function buildWriteRequest(n: number): string {
   return buildCreateRequest(500_000_000 + n, PLANT_NAME)
@@ -77,11 +78,12 @@ function buildRequest(method: string, target: string, token = TOKEN): string {
 /** Returns the nth id of a run. All ids have nine digits. */
 export type IdGenerator = (n: number) => number
 
-/** Generates ids like those of a sequence or a clock. */
+/** Generates ascending ids, as a sequence or a clock would. */
 export const ascendingId: IdGenerator = (n) => 100_000_000 + n
 
 /**
- * Generates ids in pseudorandom order, without repetitions: the factor is odd, so it permutes the residues modulo 2^29.
+ * Generates ids in pseudorandom order, without repetition: the factor is odd, so multiplying by it permutes the
+ * residues modulo 2^29.
  */
 const scatteredId: IdGenerator = (n) => 100_000_000 + (Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 
@@ -104,7 +106,7 @@ export function listPlantsCase(limit: number): Case {
   }
 }
 
-/** `GET /plants` without a limit: there is no `Link` header, so all contestants send the same. */
+/** `GET /plants` without a limit: there is no `Link` header, so all contestants send identical responses. */
 function listAllPlantsCase(plants: number): Case {
   const request = buildRequest('GET', '/plants')
   return { ...listPlantsCase(plants), name: `list-all-${plants}`, seedCount: plants, request: () => request }
@@ -158,8 +160,8 @@ function unauthorizedCase(name: string, request: string, body: Buffer): Case {
 const LIST_10_TARGET = '/plants?limit=10'
 
 /**
- * A case behind the `compression` middleware, which replaces the most methods of a response. It doesn't compress such
- * short responses.
+ * Puts the contestants behind the `compression` middleware, which replaces more response methods than other middleware
+ * does. The responses of the case are too short to be compressed.
  */
 function withCompressionMiddleware(theCase: Case): Case {
   return {
@@ -185,7 +187,7 @@ const BROWSER_HEADERS = [
   'X-Forwarded-Proto: https',
 ]
 
-/** A case with the header fields that a browser behind a proxy sends. */
+/** Adds the header fields of a browser request that came through a proxy. */
 function withBrowserHeaders(theCase: Case): Case {
   return {
     ...theCase,

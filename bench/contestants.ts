@@ -7,31 +7,31 @@ export interface Contestant {
   readonly file: string
   /** Passed to the default export of the file. */
   readonly options?: object
-  /** Whether as many connections create plants during the measurement. */
+  /** Whether an equal number of additional connections create plants during the measurement. */
   readonly hasConcurrentWrites?: true
-  /** Whether it sends the same response to every request, so that it doesn't need plants. */
+  /** Whether the contestant sends the same response to every request, and so doesn't need any plants. */
   readonly isConstant?: true
   /** Replaces the request and the expected response of the case. */
   readonly overrides?: Pick<Case, 'request' | 'expectedResponse'>
-  /** Whether it runs only if `--against` names it. */
+  /** Whether the contestant runs only if `--against` lists it. */
   readonly isOptional?: true
 }
 
 /** A bare `node:http` server that sends a constant response: the minimum cost of a request. */
 export const FLOOR: Contestant = { name: 'floor', file: 'contestants/floor.js', isConstant: true }
-/** Written by hand on `node:http`, without the checks of plant-store. */
+/** A service written by hand on `node:http`, without plant-store's validation. */
 export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js' }
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
-/** A second instance of plant-store. Its ratio to the first one is the noise of the measurement. */
+/** A second instance of plant-store. Its ratio to the first instance shows the noise of the measurement. */
 export const PLANT_STORE_AGAIN: Contestant = { ...PLANT_STORE, name: 'plant-store again' }
-/** On a store that keeps plants in a `Map`, like the peers, and not as JSON text. */
+/** plant-store on a store that keeps plants in a `Map`, as the peers do, instead of as JSON text. */
 export const PLANT_STORE_MAP: Contestant = {
   ...PLANT_STORE,
   name: 'plant-store-map',
   options: { keepsText: false },
   isOptional: true,
 }
-/** plant-store behind the HTTP server of the standalone server. */
+/** The standalone server: plant-store behind its own HTTP server. */
 export const PROGRAM: Contestant = { name: 'program', file: 'contestants/program.js' }
 export const PROGRAM_METRICS: Contestant = {
   ...PROGRAM,
@@ -47,9 +47,9 @@ export function withCompression({ file, ...contestant }: Contestant): Contestant
 
 export const FASTIFY: Contestant = { name: 'fastify', file: 'peers/fastify.js', isOptional: true }
 
-/** With the plugin `@fastify/bearer-auth`, which compares tokens in constant time. */
+/** Fastify with the `@fastify/bearer-auth` plugin, which compares tokens in constant time. */
 export const FASTIFY_BEARER: Contestant = { ...FASTIFY, name: 'fastify-bearer', options: { tokens: 'plugin' } }
-/** Looks up tokens by their digest and plants by their owner, like plant-store. */
+/** Fastify, looking up tokens by digest and plants by owner, as plant-store does. */
 export const FASTIFY_ALIKE: Contestant = { ...FASTIFY, name: 'fastify-alike', options: { tokens: 'digest' } }
 /** Like {@link FASTIFY_ALIKE}, but also stores the JSON text of each plant for lists. */
 export const FASTIFY_TEXT: Contestant = {

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { schema } from '../src/stores/postgres/postgres-store.ts'
 
-/** A kind of database that stores the plants of a case. */
+/** A kind of database that can store the plants of a case. */
 export interface Database {
-  /** Why the database can't be used here, if so. */
+  /** The reason why the database can't be used here; undefined if it can. */
   readonly unavailableReason: string | undefined
   /**
    * Creates an empty database.
@@ -41,7 +41,7 @@ export const POSTGRES: Database = {
     const location = new URL(postgresUrl ?? '')
     location.searchParams.set('options', `-c search_path=${name}`)
     const url = location.href
-    // An aborted run leaves its schema behind.
+    // An earlier run that was aborted might have left its schema behind.
     await execute(url, `DROP SCHEMA IF EXISTS ${name} CASCADE; CREATE SCHEMA ${name}; ${schema}`)
     return { location: url, remove: () => execute(url, `DROP SCHEMA ${name} CASCADE`) }
   },

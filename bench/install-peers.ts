@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const directory = fileURLToPath(new URL('peers/', import.meta.url))
 
-/** Installs the peers if they aren't installed or if their lockfile is newer than the installation. */
+/** Installs the peers if they are missing or older than their lockfile. */
 export function installPeers(): void {
   const installedLockfile = `${directory}node_modules/.package-lock.json`
   if (

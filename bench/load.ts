@@ -7,15 +7,15 @@ import { Samples } from './report/statistics.ts'
 export interface Load {
   /** Returns the bytes of the nth request, counted from 0, as an ASCII string. */
   readonly request: (n: number) => string
-  /** The response that every request must get. */
+  /** The expected response to every request. */
   readonly expectedResponse: ExpectedResponse
   /** The number of requests that a connection sends before it waits for a response. @default 1 */
   readonly pipelining?: number
-  /** Whether the client spins instead of sleeping while it waits. */
+  /** Whether the client busy-waits for responses instead of sleeping. */
   readonly spins?: boolean
   /** Ends the load after this number of requests. @default Infinity */
   readonly requests?: number
-  /** Ends the load after this time. @default Infinity */
+  /** Ends the load after this many seconds. @default Infinity */
   readonly seconds?: number
 }
 
@@ -23,7 +23,9 @@ export interface Load {
 export interface Outcome {
   readonly responseCount: number
   readonly seconds: number
-  /** Milliseconds from sending a request to the last byte of its response, in ascending order. */
+  /**
+   * The times from sending a request to receiving the last byte of its response, in milliseconds, in ascending order.
+   */
   readonly latencies: Float64Array
 }
 
@@ -46,7 +48,9 @@ interface ConnectionState {
 
 const RESPONSE_TIMEOUT_MS = 10_000
 
-/** Keep-alive connections that send the next request as soon as a response is complete. */
+/**
+ * A set of keep-alive connections, each of which sends its next request as soon as it has received a complete response.
+ */
 export class Client {
   readonly #connections: readonly Connection[]
 
@@ -59,7 +63,7 @@ export class Client {
   }
 
   /**
-   * Sends a load and waits for the response to each of its requests.
+   * Sends all requests of a load and waits for their responses.
    * @throws UnexpectedResponseError if a response differs from the expected response
    */
   async send(load: Load): Promise<Outcome> {
@@ -97,7 +101,8 @@ export class Client {
 
 /**
  * Keeps this process from sleeping. A server that writes to a sleeping client pays for waking it up: 10 µs on a virtual
- * machine. With a slower server the client sleeps more often, which would make that server look even slower.
+ * machine. The slower a server is, the more often the client would sleep, which would make that server look even
+ * slower.
  */
 function startSpinning(): () => void {
   let immediate = setImmediate(function again() {
@@ -118,7 +123,7 @@ class Connection {
       port,
       host: '127.0.0.1',
       noDelay: true,
-      // Reading into one reused buffer costs a third as much as 'data' events.
+      // Reading into one reused buffer costs a third of what 'data' events cost.
       onread: { buffer, callback: (length) => this.#read(buffer.subarray(0, length)) },
     })
     this.#socket.on('error', (error) => this.close(error))

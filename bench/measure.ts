@@ -11,7 +11,7 @@ export interface Settings {
   readonly pipelining: number
   /** How long each contestant is measured in a round, in seconds. */
   readonly duration: number
-  /** The folder to write CPU profiles of the servers to. */
+  /** The folder for the CPU profiles of the servers. */
   readonly profileDirectory: string | undefined
 }
 
@@ -30,9 +30,9 @@ export interface Measurement extends RoundMetrics {
 
 /**
  * Starts a new process for each contestant, creates its plants and warms it up. Then the contestants take turns in
- * short slices of time, so that other load on the machine affects all of them.
+ * short slices of time, so that other load on the machine affects all of them equally.
  * @returns the measurements in the order of the contestants
- * @throws Error if a contestant fails; its cause is an UnexpectedResponseError if a response is wrong
+ * @throws Error if a contestant fails; if a response is wrong, the `cause` of the error is an UnexpectedResponseError
  */
 export async function measureRound(
   theCase: Case,
@@ -55,7 +55,8 @@ export async function measureRound(
 const SLICE_SECONDS = 0.25
 
 /**
- * Returns the contestants in the order of a slice. The order varies, so that no contestant always follows the same one.
+ * Returns the order in which the contestants run in a slice. It varies, so that no contestant always runs right after
+ * the same other contestant.
  */
 export function orderForSlice<Item>(contestants: readonly Item[], slice: number): Item[] {
   const first = (slice >> 1) % contestants.length
@@ -63,7 +64,7 @@ export function orderForSlice<Item>(contestants: readonly Item[], slice: number)
   return slice % 2 === 0 ? order : order.reverse()
 }
 
-/** Seconds of warm-up, so that only compiled code is measured. */
+/** The duration of the warm-up in seconds: long enough that only compiled code is measured. */
 const WARM_UP_SECONDS = 2
 
 /** A phase ends when either limit is reached. */
@@ -76,12 +77,12 @@ function phaseLimits(
 ): [first: PhaseLimits, warmUp: PhaseLimits, measured: PhaseLimits] {
   const perSecond = typeof seedCount === 'number' ? Infinity : seedCount.perSecond
   const phase = (seconds: number): PhaseLimits => ({ requests: Math.ceil(perSecond * seconds), seconds })
-  // One connection sends only a tenth as many requests.
+  // A single connection sends only a tenth as many requests per second, so it needs a longer warm-up.
   const warmUp = connections === 1 ? 2 * duration : WARM_UP_SECONDS
   return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
 }
 
-/** Returns the settings that are passed to the default export of a contestant. */
+/** Returns the settings that are passed to the default export of the contestant's file. */
 export function contestantSettingsOf({ expectedResponse: { status, body } }: Case, { options }: Contestant): object {
   const text = body.toString()
   const unauthorizedBody = status === 401 ? (JSON.parse(text) as unknown) : undefined
@@ -132,7 +133,7 @@ class ContestantRun {
     })
   }
 
-  /** Measures a fraction of the duration. */
+  /** Measures one slice, which lasts the given fraction of the duration. */
   async measure(fraction: number): Promise<void> {
     await this.#withErrorContext(async () => {
       const { requests, seconds } = phaseLimits(this.#case, this.#settings)[2]
@@ -172,8 +173,8 @@ class ContestantRun {
     const { seedCount, seedRequest, database } = this.#case
     const totalRequests = phaseLimits(this.#case, this.#settings).reduce((sum, { requests }) => sum + requests, 0)
     const requests = typeof seedCount === 'number' ? seedCount : totalRequests
-    // On one connection, plants arrive in order, as contestants with a Map require: they list plants in insertion
-    // order. Databases don't need that, and would be slow on one connection.
+    // Contestants with a Map list plants in insertion order, so their plants must be created in order, over one
+    // connection. Databases sort the plants themselves, and would be slow over one connection.
     const client = await Client.connect(port, database === undefined ? 1 : 64)
     try {
       await client.send({ request: seedRequest, requests, expectedResponse: { status: 200 }, pipelining: 64 })
@@ -185,7 +186,7 @@ class ContestantRun {
   async #send({ requests, seconds }: PhaseLimits): Promise<Outcome> {
     const { request, expectedResponse, database } = this.#case
     const { pipelining } = this.#settings
-    // A spinning client would take the CPU core that the database needs.
+    // A busy-waiting client would take the CPU core that the database needs.
     const spins = database === undefined
     const [sent, written] = [this.#sentRequests, this.#writtenRequests]
     const [outcome, writerOutcome] = await Promise.all([

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 export function runOnNodeVersions(versions: readonly string[], args: readonly string[], isJson: boolean): void {
   const runs = versions.flatMap((version) => {
     const nodePackage = `--package=node-${process.platform}-${process.arch}@${version}`
-    // If an option is repeated, the last value applies.
+    // If an option is repeated, the last value wins.
     const benchArgs = ['--import', 'tsx', fileURLToPath(new URL('run.ts', import.meta.url)), ...args, '--node', '']
     const { status, stdout } = spawnSync('npm', ['exec', '--yes', nodePackage, '--', 'node', ...benchArgs], {
       encoding: 'utf8',

@@ -15,7 +15,7 @@ export interface Options extends Settings {
   readonly cases: readonly Case[]
   /** The names of the optional contestants to run. */
   readonly against: ReadonlySet<string>
-  /** Contestants that are specified by the path of their file, such as those of another checkout. */
+  /** Contestants specified by the paths of their files, for example in another checkout. */
   readonly externalContestants: readonly Contestant[]
   /** The Node versions to run on. If empty, the benchmark runs on the current version. */
   readonly nodeVersions: readonly string[]
@@ -26,7 +26,7 @@ const storeCaseNames = STORE_CASES.map(({ name }) => name)
 const peerNames = PEERS.map(({ name }) => name)
 const optionalNames = [...peerNames, PLANT_STORE_MAP.name, PROGRAM_METRICS.name]
 
-/** Formats names as lines of at most 96 characters, indented like the descriptions in the help. */
+/** Formats names as lines of at most 95 characters, indented to line up with the descriptions in the help. */
 function formatNames(names: readonly string[]): string {
   return names
     .join(', ')

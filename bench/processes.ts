@@ -16,7 +16,7 @@ const STORES: readonly (readonly [scheme: string, Database])[] = [
   ['postgres', POSTGRES],
 ]
 
-/** The ids are greater than those of the listed plants. */
+/** The created ids are greater than the ids of the listed plants. */
 const CREATE_CASE = createPlantsCase('create', (n) => 600_000_000 + n)
 const CASES: readonly Case[] = [listPlantsCase(10), CREATE_CASE]
 const PROCESS_COUNTS = [1, 2, 4]
@@ -24,7 +24,7 @@ const CONNECTIONS = 64
 const WARM_UP_SECONDS = 2
 const MEASURE_SECONDS = 3
 
-/** The unit of CPU times in /proc, which is the same on every Linux. */
+/** The unit of CPU times in /proc, which is the same on every Linux system. */
 const CLOCK_TICK_US = 10_000
 
 /** Measures 1, 2 and 4 server processes that share a port and a database, and prints a table. */
@@ -103,8 +103,8 @@ async function measureCase(
 
 /** Returns the user and system CPU time of a process, in microseconds. */
 function cpuOf({ pid }: ChildProcess): number {
-  // utime and stime are the 12th and 13th fields after the name, which is in parentheses and can contain spaces:
-  // proc_pid_stat(5).
+  // utime and stime are the 12th and 13th fields after the process name, which is in parentheses and may contain spaces
+  // (see proc_pid_stat(5)).
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * CLOCK_TICK_US
 }

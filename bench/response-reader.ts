@@ -1,4 +1,4 @@
-/** The response that every request of a run must get. */
+/** The expected response to every request of a run. */
 export interface ExpectedResponse {
   readonly status: number
   /** If present, compared byte for byte. */
@@ -14,16 +14,16 @@ interface Head {
 
 /**
  * Parses the responses on one connection and compares each with the expected response. Bodies are neither stored nor
- * copied, so that the client costs less than the server that it measures.
+ * copied, so that the client uses less CPU time than the server that it measures.
  */
 export class ResponseReader {
   readonly #expected: ExpectedResponse
   #state: 'head' | 'body' | 'chunk size' | 'chunk' | 'chunk end' | 'trailers' = 'head'
-  /** The start of a head or line that isn't complete yet. */
+  /** The received part of a head or line that isn't complete yet. */
   #buffered = ''
-  /** Bytes of the body, or of the current chunk, that haven't arrived yet. */
+  /** The number of bytes of the body, or of the current chunk, that haven't arrived yet. */
   #remainingBytes = 0
-  /** Bytes of the body that have arrived, in all chunks. */
+  /** The number of bytes of the body that have arrived, in all chunks together. */
   #bodyBytes = 0
   #responseCount = 0
 
@@ -134,14 +134,17 @@ export class ResponseReader {
   }
 }
 
-/** A response differs from the expected response. */
+/** Thrown when a response differs from the expected response. */
 export class UnexpectedResponseError extends Error {
   static {
     this.prototype.name = 'UnexpectedResponseError'
   }
 }
 
-/** Caches parsed heads. All heads of a run are equal within one second, the resolution of the `Date` header. */
+/**
+ * Caches parsed heads. All heads that a run receives within the same second are identical, because that is the
+ * resolution of the `Date` header.
+ */
 const headCache = new Map<string, Head>()
 
 function parseHead(text: string): Head {

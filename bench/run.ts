@@ -26,10 +26,10 @@ function selectContestants(
   ]
 }
 
-/** With fewer rounds, the confidence interval of a median spans all of its values. */
+/** With fewer rounds, the confidence interval of a median would span all measured values. */
 const MIN_ROUNDS = 9
 
-/** Rounds stop once each confidence interval is narrower than this fraction of its ratio. */
+/** A case ends once every confidence interval is narrower than this fraction of its ratio. */
 const MAX_INTERVAL_WIDTH = { socket: 0.03, memory: 0.02 }
 
 function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {

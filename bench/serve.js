@@ -4,7 +4,7 @@ import { once } from 'node:events'
 const [contestant, settings] = process.argv.slice(2)
 const { default: listen } = await import(contestant)
 const server = await listen(JSON.parse(settings))
-// Connections are idle while the other contestants are measured.
+// Don't time out connections that are idle while the other contestants are measured.
 server.keepAliveTimeout = 600_000
 if (!server.listening) await once(server, 'listening')
 

@@ -11,8 +11,8 @@ export interface Usage {
 }
 
 /**
- * Fixes the size of the young generation. V8 shrinks it for good when a process has allocated little for 5 s, for
- * example while other contestants warm up, and then garbage collection costs twice as much.
+ * Fixes the size of the young generation. Otherwise V8 would permanently shrink it in a process that allocates little
+ * for 5 s, for example while other contestants warm up, and garbage collection would then cost twice as much.
  */
 export const YOUNG_GENERATION_FLAG = '--min-semi-space-size=16'
 
@@ -27,7 +27,7 @@ export class ServerProcess {
   }
 
   /**
-   * @param contestant the path of its file, relative to this folder
+   * @param contestant the path of the contestant's file, relative to this folder
    * @param settings passed to the default export of the file
    * @param profileDirectory the folder to write a CPU profile to
    */

@@ -18,7 +18,7 @@ const onSqlite = {
 const onPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE] }
 const writingToPostgres = { database: POSTGRES, contestants: [FASTIFY_PG, POSTGRES_STORE_ONE_BY_ONE, POSTGRES_STORE] }
 
-/** A case on one connection, which waits for each response before it sends the next request. */
+/** Runs a case on one connection, which waits for each response before it sends the next request. */
 function onOneConnection(theCase: Case): Case {
   return { ...theCase, name: `${theCase.name}-alone`, connections: 1 }
 }

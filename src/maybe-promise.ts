@@ -3,12 +3,12 @@ import { clearTimeout, setTimeout } from './timers.ts'
 /** A value, or a promise for the value. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** The promise class of async functions. The global `Promise` can be a replacement, such as that of zone.js. */
+/** The promise class of async functions. The global `Promise` might have been replaced, for example by zone.js. */
 export const NativePromise: PromiseConstructor = (async () => Promise.resolve())().constructor as PromiseConstructor
 
 /**
- * Limits the duration of a call: if the promise that it returned doesn't settle within `ms`, rejects with an error from
- * `createError` and ignores the late result. Synchronous results skip the promise and the timer.
+ * Limits the duration of a call: if the promise that the call returned doesn't settle within `ms`, rejects with an
+ * error from `createError` and ignores the late result. Synchronous results skip the promise and the timer.
  */
 export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createError: () => unknown): MaybePromise<T> {
   if (!isPromiseLike(result)) return result
@@ -48,8 +48,8 @@ const chainPromise = <T, U, S>(result: Promise<T>, callback: Callback<T, U, S>, 
   result.then((value) => callback(value, state))
 
 /**
- * Calls a function. Errors that it throws or rejects with are passed to `onError`, or ignored by default. The service has
- * no other catch-all.
+ * Calls a function. Errors that the function throws or rejects with are passed to `onError`, or ignored by default. The
+ * service has no other catch-all.
  */
 export function callSafely<S>(
   call: (state: S) => unknown,

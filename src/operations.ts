@@ -59,7 +59,10 @@ export function createOptionsResponse(path: ResourcePath): HttpResponse {
   return { ...createResponse(204, allowHeader(path), undefined), allowsCaching: true }
 }
 
-/** @throws HttpError 40000 for a malformed escape in the path, 40500 for an unsupported method, 40300 without access */
+/**
+ * @throws HttpError 40000 for a malformed escape in the path, 40500 for an unsupported method, 40300 for a read-only
+ * token
+ */
 export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
   if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
   const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
@@ -83,7 +86,7 @@ function handleList({ store, listLimiter, maxLimit }: Service, input: OperationI
 function createListResponse({ body, cursor }: ListResult, { limit, includesId }: ListRequest): HttpResponse {
   if (cursor === undefined) return createResponse(200, EMPTY_HEADERS, body)
   const include = includesId ? '&include=id' : ''
-  // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment for a reference that is only a
+  // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment if a reference consists only of a
   // query.
   return createResponse(200, ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body)
 }

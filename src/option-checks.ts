@@ -18,7 +18,7 @@ type Callback = (...args: readonly unknown[]) => unknown
 
 /**
  * Validates options and fills in the defaults. The type of a default determines which values are valid: booleans; whole
- * numbers, at least 1 unless `bounds` differ; or functions, whose errors are ignored.
+ * numbers, at least 1 unless `bounds` says otherwise; or functions, whose errors are ignored.
  * @throws TypeError if an option is invalid or unknown
  */
 export function withDefaults<Options extends object>(
@@ -57,7 +57,9 @@ export function readOptions<Options extends object>(
   return Object.fromEntries(names.map((name) => [name, readMember(options, name)])) as Options
 }
 
-/** Reads an optional member of an object from the host. Like {@link readOptions}, ignores `Object.prototype`. */
+/**
+ * Reads an optional member of an object that the host provided. Like {@link readOptions}, ignores `Object.prototype`.
+ */
 export function readMember<Value extends object, Name extends keyof Value & string>(
   value: Value,
   name: Name,
@@ -79,7 +81,7 @@ function checkInteger(name: string, value: unknown, bounds: Bounds | undefined):
   throw invalidOption(`options.${name}`, `a whole number from ${min} to ${max}`, value)
 }
 
-/** Whether a value is an error, of any realm: in Jest, Node's own errors come from another realm. */
+/** Whether a value is an error from any realm. In Jest, Node's own errors come from another realm. */
 export const isError = (value: unknown): value is Error => value instanceof Error || isNativeError(value)
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
@@ -87,5 +89,5 @@ export const isObject = (value: unknown): value is object => typeof value === 'o
 export const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
   new TypeError(`${name} must be ${expected}, not ${formatValue(actual)}`)
 
-/** Formats a value for an error message. Omits the members of objects, because they can be secrets. */
+/** Formats a value for an error message. Omits the members of objects, because they might be secrets. */
 export const formatValue = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })

@@ -52,9 +52,9 @@ export interface CommonOptions {
   /** The maximum number of plants in one list response, at least 1. @default Infinity */
   readonly maxLimit?: number | undefined
   /**
-   * The maximum number of long lists of one owner that are read at the same time, at least 1. Further lists wait, and
-   * get error 50300 after `storeTimeoutMs`. A list is long if it doesn't fit in one store page (`MAX_PAGE` plants with
-   * `MAX_PAGE_BYTES` of text).
+   * The maximum number of long lists of one owner that are read at the same time, at least 1. Further list requests
+   * wait, and get error 50300 after `storeTimeoutMs`. A list is long if it doesn't fit in one store page (`MAX_PAGE`
+   * plants with `MAX_PAGE_BYTES` of text).
    * @default 32
    */
   readonly maxListsPerOwner?: number | undefined
@@ -64,19 +64,21 @@ export interface CommonOptions {
    */
   readonly storeTimeoutMs?: number | undefined
   /**
-   * Checks a new plant against the host's own rules. Returns a message for the client if the plant breaks a rule, or
-   * nothing, or a promise for either. The plant isn't created if there is a message (error 40002), if the function
-   * takes longer than `storeTimeoutMs` or throws a {@link StoreUnavailableError} (error 50300), or if it throws or
-   * returns anything else (error 50000).
+   * Checks a new plant against the host's own rules. Returns a message for the client if the plant breaks a rule,
+   * nothing otherwise, or a promise for either. The plant isn't created if there is a message (error 40002), if the
+   * function takes longer than `storeTimeoutMs` or throws a {@link StoreUnavailableError} (error 50300), or if it
+   * throws or returns anything else (error 50000).
    */
   readonly validate?: Validate | undefined
   /**
-   * Called with the cause of each response with status 500 or 503, and of each list that fails after its first byte was
-   * sent. Errors that it throws are ignored.
+   * Called with the cause of each response with status 500 or 503, and with the error of each list that fails after its
+   * first byte was sent. Errors that it throws are ignored.
    * @default emits a process warning for the first error
    */
   readonly onError?: ((error: unknown, request: HostRequest) => unknown) | undefined
-  /** Called for each response, after it was sent or its client disconnected. Errors that it throws are ignored. */
+  /**
+   * Called for each response, once it has been sent or the client has disconnected. Errors that it throws are ignored.
+   */
   readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
 }
 
@@ -95,7 +97,7 @@ export interface ResolvedOptions
   readonly findCaller: FindCaller
 }
 
-/** Any body of this size can be parsed within V8's heap limit of 4 GiB, and every store can store its plant. */
+/** Any body of this size can be parsed within V8's heap limit of 4 GiB, and every store can store the plant in it. */
 export const MAX_BODY_BYTES: number = 2 ** 26
 
 type NumericOptions = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
@@ -128,14 +130,14 @@ export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
   }
 }
 
-/** Creates the default `onError`, so that an error 500 leaves a trace even if the host didn't set the option. */
+/** Creates the default `onError`, so that a 500 response leaves a trace even if the host didn't set the option. */
 function createDefaultOnError(): ResolvedOptions['onError'] {
   let hasWarned = false
   return (error, { headers }) => {
     if (hasWarned) return
     hasWarned = true
     const message = isError(error) ? error.message : formatValue(error)
-    // An error from `authenticate` can contain the token.
+    // An error from `authenticate` might contain the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
     const redactedMessage = token === undefined ? message : message.replaceAll(token, '…')
     const hint = 'set the option onError to get every such error'
@@ -156,7 +158,7 @@ function resolveFindCaller(
     if (checkedAuthenticate === undefined) throw new TypeError('either `tokens` or `authenticate` is required')
     return createFindCaller(checkedAuthenticate, timeoutMs)
   }
-  // The value can be a token, so the message contains only its type.
+  // The value might be a token, so the message contains only its type.
   if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
   return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
 }

@@ -24,8 +24,9 @@ import { StoreUnavailableError } from './plants/store.ts'
 import { performance } from './timers.ts'
 
 /**
- * Handles requests to `/plants`. Works as a request listener of `node:http`, `node:https` and the compatibility API of
- * `node:http2`, and as middleware. If the path isn't a resource, it calls `next`, or without `next` responds with 404.
+ * Handles requests to `/plants`. Works as a request listener for `node:http`, `node:https` and the compatibility API of
+ * `node:http2`, and as middleware. If the path isn't a resource, it calls `next`, or responds with 404 if there is no
+ * `next`.
  */
 export type PlantStore = (
   request: HostRequest,
@@ -33,16 +34,18 @@ export type PlantStore = (
   next?: () => void,
 ) => void
 
-/** Per-request state, filled in step by step. Each step gets it as an argument, which is cheaper than a closure. */
+/**
+ * Per-request state, filled in step by step. Each step gets the state as an argument, which is cheaper than a closure.
+ */
 interface RequestContext extends QueuedRequest {
   readonly resource: Resource<ResourcePath> | undefined
-  /** When the request arrived, in terms of `performance.now()`; 0 if the host has no `onResponse`. */
+  /** The `performance.now()` time at which the request arrived; 0 if the host has no `onResponse`. */
   startedAt: number
   headers: HeaderFields | undefined
   owner: string | undefined
   operation: Operation | undefined
   result: HttpResponse | undefined
-  /** Whether the operation has started. Requests that are aborted earlier aren't reported. */
+  /** Whether the operation has started. Requests that are aborted before that aren't reported. */
   hasStarted: boolean
 }
 
@@ -108,7 +111,7 @@ export function createService(
 
   const handleAndSend = (context: RequestContext): MaybePromise<void> => chain(handle(context), send, context)
 
-  /** Returns the response, or undefined if there is no response yet: the body hasn't arrived, or the client is gone. */
+  /** Returns the response, or undefined if the body hasn't arrived yet or the client has disconnected. */
   function handle(context: RequestContext): MaybePromise<HttpResponse | undefined> {
     const { request, resource } = context
     if (resource === undefined) return notFound
@@ -123,7 +126,7 @@ export function createService(
     context.owner = caller.owner
     context.operation = findOperation(context.resource!, context.request.method!, caller)
     const { access, hasBody } = context.operation
-    // The client disconnected while `authenticate` ran, so a body that a parser has read by then can be truncated.
+    // The client disconnected while `authenticate` ran, so a body that a parser has read by then might be truncated.
     if (access === 'write' && isTruncated(context.request)) {
       // plant-store/server rejects a malformed body, and closes the connection, only when the body is read.
       context.request.resume()
@@ -133,7 +136,9 @@ export function createService(
     return mustAwaitBody(context) ? awaitBody(context) : execute(EMPTY_BODY, context)
   }
 
-  /** Whether a write that ignores its body must wait for it, because the client can still abort the request. */
+  /**
+   * Whether a write that ignores its body must wait for that body, because the client might still abort the request.
+   */
   function mustAwaitBody({ request, resource, operation }: RequestContext): boolean {
     // An invalid id is rejected immediately.
     return operation!.access === 'write' && isBodyPending(request) && parseInt64(resource!.id!) !== undefined
@@ -184,7 +189,7 @@ export function createService(
     if (isServerError) reportError(httpError.cause, context)
     callSafely(
       () => send(httpError, context),
-      // Middleware replaced methods of the response, and they throw.
+      // Middleware has replaced methods of the response with methods that throw.
       (sendError) => {
         context.response.destroy()
         finish({ bytes: 0, complete: false, failure: isServerError ? undefined : { error: sendError } }, context)

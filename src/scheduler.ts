@@ -4,7 +4,7 @@ import { nextTick, performance, setImmediate } from './timers.ts'
 type Task = () => void
 
 interface Queue {
-  /** How long the tasks of this queue can run in each event-loop tick. A task that takes longer isn't interrupted. */
+  /** How long the tasks of this queue may run in each event-loop tick. A task that takes longer isn't interrupted. */
   readonly budgetMs: number
   /** The tasks to run in the current tick, oldest last. */
   ready: Task[]
@@ -15,11 +15,11 @@ interface Queue {
 const urgentQueue: Queue = { budgetMs: 2, ready: [], pending: [] }
 const normalQueue: Queue = { budgetMs: 0.3, ready: [], pending: [] }
 /**
- * How long a batch of tasks runs. After each batch, the promise and `nextTick` callbacks that its tasks queued run; their
- * time counts toward the budget too.
+ * How long a batch of tasks runs. Each batch is followed by the promise and `nextTick` callbacks that its tasks queued.
+ * Their time counts toward the budget too.
  */
 const BATCH_MS = 0.1
-/** Tasks of many requests share a tick, so ticks don't run in the async context of any request. */
+/** Tasks from many requests share a tick, so ticks don't run in the async context of any request. */
 const sharedContext = new AsyncResource('plant-store')
 const resolvedPromise = Promise.resolve()
 let isTickScheduled = false
@@ -74,10 +74,12 @@ function scheduleTick(): void {
 async function runTick(): Promise<void> {
   promotePending(urgentQueue)
   const urgentBudgetMs = urgentDeadline === 0 ? urgentQueue.budgetMs : urgentDeadline - performance.now()
-  // Urgent work that ran without waiting uses up the urgent budget too. Queued urgent tasks still get some time.
+  // Urgent work that ran without waiting also counts toward the urgent budget, but queued urgent tasks always get some
+  // time.
   await runTasks(urgentQueue.ready, Math.max(urgentBudgetMs, normalQueue.budgetMs))
   await runTasks(normalQueue.ready, normalQueue.budgetMs)
-  // Not earlier: a task that was added in this tick can belong to a connection that already had its turn in the tick.
+  // Don't do this earlier: a task that was added in this tick may belong to a connection that already had its turn in
+  // the tick.
   promotePending(normalQueue)
   urgentDeadline = 0
   isTickScheduled = false
@@ -92,7 +94,7 @@ function promotePending(queue: Queue): void {
   queue.pending = []
 }
 
-/** Runs tasks until the time is up: at least one task, if there are any. */
+/** Runs tasks until the time is up. Runs at least one task if there are any. */
 async function runTasks(tasks: Task[], budgetMs: number): Promise<void> {
   const deadline = performance.now() + budgetMs
   while (tasks.length > 0) {
@@ -102,8 +104,9 @@ async function runTasks(tasks: Task[], budgetMs: number): Promise<void> {
 }
 
 /**
- * Runs tasks for {@link BATCH_MS}, and resolves after the promise and `nextTick` callbacks that they queued. The tasks
- * run in a callback of their own, so that an error in one is an uncaught exception and doesn't reject this promise.
+ * Runs tasks for {@link BATCH_MS}, and resolves after the promise and `nextTick` callbacks that they queued have run.
+ * The tasks run in a callback of their own, so that an error in one is an uncaught exception and doesn't reject this
+ * promise.
  */
 function runBatch(tasks: Task[]): Promise<void> {
   return new Promise((resolve) => {

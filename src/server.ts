@@ -2,8 +2,8 @@
 // Old versions of Node must be able to parse this file to report that they're too old, so it has no static imports and
 // no recent syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
-// Check for the network permission now, because Node would throw later, where no error listener catches the error.
-// `process.permission` is undefined without `--permission`.
+// Check for the network permission now, because Node would throw only later, where no error listener would catch the
+// error. `process.permission` is undefined without `--permission`.
 const permission = process.permission as typeof process.permission | undefined
 const isNetworkDenied =
   permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
@@ -16,9 +16,9 @@ if (problem !== undefined) {
   process.stderr.write(`plant-store: ${problem}\n`)
   process.exitCode = 2
 } else {
-  // While the modules load, SIGHUP must not end the process, but SIGTERM and SIGINT must. Linux ignores these two for
-  // the first process of a container (PID 1) unless it has handlers. An interrupted `--ready` must not report success,
-  // so it exits with 1.
+  // While the modules load, SIGHUP must not end the process, but SIGTERM and SIGINT must. For the first process in a
+  // container (PID 1), Linux ignores SIGTERM and SIGINT unless the process has handlers for them. An interrupted
+  // `--ready` must not report success, so it exits with 1.
   const args = process.argv.slice(2)
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)

@@ -35,7 +35,10 @@ export const setImmediate: Schedule = bindNative(timers, 'setImmediate', (run: (
   scheduler.yield().then(run),
 )
 
-/** Jest can fake `nextTick` before any module is loaded. Then callbacks run in the next tick of the event loop. */
+/**
+ * Jest might fake `nextTick` before any module is loaded. In that case, callbacks run in the next tick of the event
+ * loop.
+ */
 export const nextTick: Schedule = bindNative(process, 'nextTick', setImmediate)
 
 export const performance: { readonly now: () => number } = { now: bindNative(nodePerformance, 'now') }

@@ -1,4 +1,4 @@
-// The minimum cost of a request on node:http: reads the request and sends a constant response.
+// The minimum cost of a request on node:http: this server only reads the request and sends a constant response.
 import { createServer } from 'node:http'
 
 export default function listen({ response: { status, body } }) {

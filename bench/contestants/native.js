@@ -1,4 +1,4 @@
-// What a good engineer writes by hand on node:http, without the checks of plant-store.
+// What a good engineer would write by hand on node:http, without plant-store's validation.
 import { createServer } from 'node:http'
 import { takeFirst, readBody, sendJson } from './helpers.js'
 

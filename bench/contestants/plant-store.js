@@ -4,8 +4,8 @@ import { createPlantStore } from '../../dist/index.js'
 import { takeFirst } from './helpers.js'
 
 /**
- * @param options.keepsText `false` replaces the memory store, which keeps JSON texts, by a `Map` of plants like the
- * peers'
+ * @param options.keepsText `false` replaces the memory store, which keeps plants as JSON text, with a `Map` of plants,
+ * as the peers have
  */
 export default function listen({ token, options }) {
   const store = options?.keepsText === false ? createMapStore() : undefined

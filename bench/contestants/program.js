@@ -1,4 +1,4 @@
-// The standalone server, composed as it composes itself. Run `npm run build` first.
+// The standalone server, assembled the way its own entry point does it. Run `npm run build` first.
 import { memoryStore } from '../../dist/index.js'
 import { createProgram } from '../../dist/standalone/program.js'
 import { readSettings } from '../../dist/standalone/settings/settings.js'

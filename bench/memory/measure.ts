@@ -8,7 +8,7 @@ import { orderForSlice, contestantSettingsOf } from '../measure.ts'
 import type { RoundMetrics } from '../report/table.ts'
 import { YOUNG_GENERATION_FLAG } from '../server-process.ts'
 
-/** The cost of a request in one round, client and server together, in microseconds. */
+/** The average cost of a request in one round, in microseconds. Includes both client and server. */
 export interface MemoryMeasurement extends RoundMetrics {
   /** User and system CPU time. */
   readonly cpu: number
@@ -58,8 +58,8 @@ const SLICE_REQUESTS = 2000
 const MESSAGE_TIMEOUT_MS = 120_000
 
 /**
- * Starts a new process for each contestant, because the cost of the same code can differ between processes for as long
- * as they run. Then the contestants take turns in slices, so that other load on the machine affects all of them.
+ * Starts a new process for each contestant, because the same code may permanently cost more in one process than in
+ * another. Then the contestants take turns in slices, so that other load on the machine affects all of them equally.
  */
 export async function measureInMemory(
   theCase: Case,
@@ -130,7 +130,8 @@ function startProcess(processOptions: ProcessOptions): ChildProcess {
 }
 
 /**
- * The last CPU core that this process can use, on Linux. On one core, garbage collection threads don't wait for others.
+ * The last CPU core that this process can use (Linux only). When everything runs on one core, garbage collection
+ * threads don't wait for each other.
  */
 const LAST_CORE = spawnSync('taskset', ['--version']).status === 0 ? readLastCore() : undefined
 

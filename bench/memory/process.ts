@@ -1,4 +1,4 @@
-// The process of one contestant and its client, which are connected by in-memory streams instead of sockets. The server
+// Runs one contestant and its client in the same process, connected by in-memory streams instead of sockets. The server
 // reads the requests that the client pushes, and the client counts the bytes that the server writes.
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -9,10 +9,11 @@ import { CASES } from '../cases.ts'
 import { type ExpectedResponse, ResponseReader } from '../response-reader.ts'
 import type { ProcessOptions, SliceResult, SliceLimits } from './measure.ts'
 
-/** An in-memory connection. The server uses it as its socket, and the client calls `sendRequest`. */
+/** An in-memory connection. The server uses it as a socket, and the client sends its requests with `sendRequest`. */
 class Connection extends Duplex {
   /**
-   * Bytes of the response that haven't arrived yet. Negative if it's longer than the first one: request IDs can grow.
+   * The number of response bytes that haven't arrived yet. Negative if the response is longer than the first response,
+   * because request IDs may grow.
    */
   remainingBytes = 0
   /** Receives the bytes of a response during setup. Measured responses are only counted. */
@@ -24,7 +25,7 @@ class Connection extends Duplex {
   }
 
   override _read(): void {
-    // The next request is pushed after the response to the previous one.
+    // Nothing to do: the client pushes its next request once the previous response is complete.
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
@@ -50,15 +51,16 @@ const {
 } = JSON.parse(process.argv[2]!) as ProcessOptions
 const theCase = CASES.find((each) => each.name === name)!
 const { seedCount, seedRequest, request } = theCase
-// Prepared before the server starts: the overload guard of the standalone server would mistake this for a busy event
-// loop.
+// Prepare the requests before the server starts. Otherwise the standalone server's overload guard would mistake this
+// work for a busy event loop.
 const [warmUpRequests, measuredRequests] = [
   prepareRequests(request, 1, warmUp),
   prepareRequests(request, 1 + warmUp, requests),
 ]
 const { default: listen } = (await import(file)) as { default: (given: object) => Server | Promise<Server> }
 const server = await listen(contestantSettings)
-// Node doesn't track the requests of connections that exist before the server listens, which would save CPU time.
+// Wait until the server listens. Node doesn't track the requests of connections that were opened earlier, which would
+// save CPU time and distort the results.
 if (!server.listening) await once(server, 'listening')
 
 const connections = Array.from({ length: connectionCount }, () => {
@@ -87,7 +89,7 @@ async function requestOnce(
         reject(error)
       }
       connection!.onData = undefined
-      // Wait until the server has finished the request on its side.
+      // Wait until the server has finished handling the request.
       setImmediate(() => {
         connection!.remainingBytes = 0
         resolve(length)
@@ -97,7 +99,10 @@ async function requestOnce(
   })
 }
 
-/** Encodes all requests of a run in advance, so that this doesn't count toward their cost. All have the same length. */
+/**
+ * Encodes all requests of a run in advance, so that encoding doesn't count toward their cost. All requests of a run
+ * have the same length.
+ */
 function prepareRequests(requestAt: (n: number) => string, start: number, total: number): (n: number) => Buffer {
   const first = Buffer.from(requestAt(start), 'latin1')
   if (requestAt(start + 1) === requestAt(start)) return () => first
@@ -132,7 +137,8 @@ function runRequests(
   })
 }
 
-// If V8 compiles `nextTick` later than this, it's five times as slow in some processes, for as long as they run.
+// Make V8 compile `nextTick` now. If V8 does so later, `nextTick` takes five times as long in some processes, for as
+// long as they run.
 await new Promise<void>((resolve) => {
   let left = 100_000
   const tick = (): void => (--left > 0 ? process.nextTick(tick) : resolve())

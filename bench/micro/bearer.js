@@ -1,4 +1,5 @@
-// Looking up a token by its digest vs. comparing strings, whose timing reveals how much of a guess is correct.
+// Looking up a token by its digest vs. comparing strings. (The timing of a string comparison reveals how much of a
+// guess is correct.)
 import { readBearerToken } from '../../dist/http/bearer.js'
 import { createTokenTable } from '../../dist/http/caller.js'
 import { compare } from './compare.ts'

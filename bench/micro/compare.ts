@@ -1,6 +1,6 @@
 import { median } from '../report/statistics.ts'
 
-/** A candidate, with the duration of one operation in each round, in nanoseconds. */
+/** A candidate, and how long one operation took in each round, in nanoseconds. */
 export interface Row {
   readonly name: string
   readonly times: readonly number[]
@@ -12,7 +12,7 @@ const MIN_ROUND_NS = 50e6
 /** Holds the last result, so that V8 can't optimize the operation away. */
 export let sink: unknown
 
-/** Measures the candidates in turn, in several rounds, and prints the CPU time of one call of each. */
+/** Measures the candidates in turn, in several rounds, and prints the CPU time per call of each candidate. */
 export function compare(title: string, candidates: Readonly<Record<string, () => unknown>>): void {
   const rows = Object.entries(candidates).map(([name, operation]) => {
     let batch = 1
@@ -35,7 +35,7 @@ export function printRows(title: string, rows: readonly Row[]): void {
   }
 }
 
-/** Measures the CPU time of one operation in all threads, which includes garbage collection. */
+/** Measures the CPU time of one operation across all threads, including garbage collection. */
 function measureCpuNs(operation: () => unknown, batch: number): number {
   const before = process.cpuUsage()
   for (let i = 0; i < batch; i++) sink = operation()

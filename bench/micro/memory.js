@@ -1,4 +1,4 @@
-// The cost of a page and of a create in the memory store, which must not grow with the number of plants.
+// The costs of listing a page and of creating a plant in the memory store. Neither may grow with the number of plants.
 import { MAX_PAGE_BYTES } from '../../dist/plants/store.js'
 import { memoryStore } from '../../dist/stores/memory-store.js'
 import { compare, printRows } from './compare.ts'
@@ -8,7 +8,8 @@ const PAGE = { limit: 100, maxBytes: MAX_PAGE_BYTES }
 const SIZES = [1e3, 1e4, 1e5, 1e6]
 
 /**
- * Returns ids in pseudorandom order, without repetitions: the factor is odd, so it permutes the residues modulo 2^29.
+ * Returns the nth id of a pseudorandom order without repetition: the factor is odd, so multiplying by it permutes the
+ * residues modulo 2^29.
  */
 const scatteredId = (n) => BigInt(Math.imul(n, 0x9e3779b1) & 0x1fffffff)
 const ascendingId = (n) => BigInt(n)
@@ -20,7 +21,7 @@ function createFilledStore(size, nthId) {
   return store
 }
 
-/** Returns a store in which `size` plants were created and the lowest 90 % were deleted. */
+/** Returns a store in which `size` plants were created and the lowest 90% were deleted. */
 function createThinnedStore(size) {
   const store = createFilledStore(size, ascendingId)
   for (let n = 0; n < size * 0.9; n++) store.delete(OWNER, ascendingId(n))
@@ -38,7 +39,7 @@ for (const [state, createStore, highest] of [
     const store = createStore(size)
     first[`${size} plants`] = () => store.list(OWNER, PAGE)
     if (highest === undefined) continue
-    // Positions all over the store, except near its end, where the page would be short.
+    // Cursors spread over the whole store, except near its end, where a page would be short.
     const step = (highest(size) * 0.85) / 1021
     const cursors = Array.from({ length: 1021 }, (_, n) => BigInt(Math.floor(step * n)))
     let cursorIndex = 0
@@ -62,7 +63,10 @@ for (const [order, nthId] of [
   )
 }
 
-/** Returns the CPU time of one create in nanoseconds. The created plants are deleted again, which isn't measured. */
+/**
+ * Returns the CPU time of one create, in nanoseconds. The created plants are deleted after each batch, which isn't
+ * measured.
+ */
 function timeCreates(store, size, nthId) {
   const COUNT = 500
   const BATCHES = 40

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-// Each runs in its own process, so that it doesn't affect the optimizations and the garbage collection of the others.
+// Each file runs in its own process, so that no benchmark affects the optimizations or the garbage collection of
+// another.
 const FILES = ['json.js', 'bearer.js', 'encode.js', 'memory.js', 'million.ts', 'start.ts']
 
 const names = FILES.map((file) => file.slice(0, file.indexOf('.')))

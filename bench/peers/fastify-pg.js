@@ -1,5 +1,5 @@
 // fastify.js with one prepared statement per request instead of the Map. It uses the project's driver, so that both
-// contestants have the same one.
+// contestants run on the same driver.
 import pg from 'pg'
 import { CREATE, createApp, DELETE, LIST } from './fastify-app.js'
 

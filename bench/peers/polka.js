@@ -14,7 +14,7 @@ export default function listen({ token, unauthorizedBody }) {
       const limit = Number(req.query.limit ?? Infinity)
       sendJson(res, 200, takeFirst(plants, limit))
     })
-    // polka doesn't parse bodies. This is the cheapest way to do that by hand.
+    // polka doesn't parse bodies. This is the cheapest way to parse them by hand.
     .post('/plants', (req, res) => {
       readBody(req, (text) => {
         const { id, name, tag } = JSON.parse(text)

@@ -7,7 +7,7 @@ export default function listen({ token, unauthorizedBody }) {
   // The X-Powered-By header costs time, and the benchmark doesn't need it.
   const app = new App({ settings: { xPoweredBy: false } })
 
-  // The `json` method of tinyhttp indents its output, so responses are sent by hand.
+  // tinyhttp's `json` method indents its output, so responses are serialized by hand.
   app.use((req, res, next) => {
     if (req.headers.authorization === authorization) return next()
     sendJson(res, 401, unauthorizedBody, { 'WWW-Authenticate': 'Bearer error="invalid_token"' })
@@ -18,7 +18,7 @@ export default function listen({ token, unauthorizedBody }) {
     sendJson(res, 200, takeFirst(plants, limit))
   })
 
-  // tinyhttp doesn't parse bodies. This is the cheapest way to do that by hand.
+  // tinyhttp doesn't parse bodies. This is the cheapest way to parse them by hand.
   app.post('/plants', (req, res) => {
     readBody(req, (text) => {
       const { id, name, tag } = JSON.parse(text)

@@ -1,7 +1,7 @@
 /**
  * Updates the benchmark results in README.md, bench/README.md and docs/cpu.svg. `npm run bench:publish` measures over
- * sockets and in memory, and saves the raw results to `bench/results.json`. Given the path of such a file, it only
- * updates the documents.
+ * sockets and in memory, and saves the raw results to `bench/results.json`. If the path of a results file is passed,
+ * the script only updates the documents from that file.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -25,14 +25,14 @@ const COLUMNS: readonly Column[] = [
   { case: 'unauthorized', title: 'wrong token', maxRatioToFastifyBearer: 0.8 },
 ]
 
-/** The target relative to Fastify with a simple token check, although that checks less than plant-store. */
+/** The target relative to Fastify with a simple token check, although that check does less than plant-store's. */
 const MAX_RATIO_TO_FASTIFY = 1.03
 /** The target for the standalone server, relative to plant-store on `node:http`. */
 const MAX_RATIO_OF_PROGRAM = 1.05
-/** The target for what metrics add to a request of the standalone server, in microseconds. */
+/** The target for the CPU time that metrics add to a request in the standalone server, in microseconds. */
 const MAX_METRICS_MICROSECONDS = 0.5
 
-/** The rows in the README, whose readers don't know the names of the contestants. */
+/** The row titles in the README, whose readers don't know the contestants' names. */
 const ROW_TITLES = {
   floor: '`node:http` server, fixed response',
   native: 'hand-written service, no validation',
@@ -41,7 +41,7 @@ const ROW_TITLES = {
   program: 'plant-store, standalone server',
 }
 
-/** The rows of the tables in bench/README.md. */
+/** The row titles in bench/README.md. */
 const ALL_ROW_TITLES = {
   ...ROW_TITLES,
   fastify: 'Fastify with a token check in a hook',
@@ -72,7 +72,8 @@ function findRow({ results }: BenchRun, name: string, contestant: string): Row {
 }
 
 /**
- * Returns the median CPU time in microseconds; with a baseline, the median of its differences to that in each round.
+ * Returns the median CPU time in microseconds. With a baseline, returns the median of the differences from the baseline
+ * in each round.
  */
 function medianCpu(row: Row, baseline?: Row): number {
   return median(row.rounds.map(({ cpu }, round) => cpu - (baseline?.rounds[round]!.cpu ?? 0)))
@@ -93,7 +94,7 @@ function formatCpuTable(run: BenchRun, contestants: Readonly<Record<string, stri
   ])
 }
 
-/** Formats a ratio, its confidence interval and, unless the ratio is certainly below the target, a verdict. */
+/** Formats a ratio with its confidence interval. Adds a verdict unless the whole interval meets the target. */
 function formatRatio(row: Row, base: Row, target = Infinity): string {
   const { median: middle, interval } = computeRatio(row, base)
   const [low, high] = interval
@@ -101,7 +102,9 @@ function formatRatio(row: Row, base: Row, target = Infinity): string {
   return `${middle.toFixed(2)} (${formatInterval(interval)})${verdict}`
 }
 
-/** Formats the table of ratios. Over sockets it has no verdicts, because the kernel is a part of every figure. */
+/**
+ * Formats the table of ratios. Results over sockets get no verdicts, because all of them include the kernel's CPU time.
+ */
 function formatTargetTable(run: BenchRun): string {
   const formatRow = (title: string, cellOf: (column: Column, rowOf: (contestant: string) => Row) => string) => [
     title,

@@ -1,6 +1,6 @@
 import { createRandom } from './random.ts'
 
-/** A growable list of numbers in a typed array, because a run measures the latency of every request. */
+/** A growable list of numbers. It uses a typed array, because a run records the latency of every request. */
 export class Samples {
   #values = new Float64Array(1024)
   #count = 0
@@ -23,7 +23,7 @@ export class Samples {
   }
 }
 
-/** Merges lists into one list in ascending order. */
+/** Merges lists into one list, sorted in ascending order. */
 export function mergeSorted(lists: readonly Float64Array[]): Float64Array {
   const all = new Float64Array(lists.reduce((sum, { length }) => sum + length, 0))
   let offset = 0
@@ -52,8 +52,8 @@ export function median(values: readonly number[]): number {
 const BOOTSTRAP_SAMPLES = 2000
 
 /**
- * Returns the 95 % confidence interval of the median, by a bootstrap: it repeatedly draws as many values as there are,
- * with replacement. The same values always result in the same interval, and an empty list results in NaN.
+ * Returns the 95% confidence interval of the median by bootstrapping: repeatedly draws a sample of the same size with
+ * replacement. The same values always give the same interval, and an empty list gives NaN.
  */
 export function medianInterval(values: readonly number[]): readonly [low: number, high: number] {
   const random = createRandom(values.length)

@@ -5,7 +5,7 @@ import { median, medianInterval } from './statistics.ts'
 /** The transport of the requests: sockets, or in-memory connections. */
 export type Wire = 'socket' | 'memory'
 
-/** The metrics of one contestant in one round. Each wire has its own metrics; both have the CPU time. */
+/** The metrics of one contestant in one round. Each wire has its own metrics, but both include the CPU time. */
 export interface RoundMetrics {
   readonly cpu: number
   readonly [metric: string]: number
@@ -20,7 +20,7 @@ export interface Row {
 /** The results of a case. */
 export interface CaseResult {
   readonly case: string
-  /** Why the case was skipped, if so. */
+  /** The reason why the case was skipped; absent if it wasn't. */
   readonly skipped?: string
   readonly contestants: readonly Row[]
 }
@@ -69,16 +69,16 @@ const MEMORY_COLUMNS: readonly Column[] = [
 
 const INTERVAL_TITLE = '95 %'
 
-/** The CPU time of a contestant relative to another one. */
+/** The CPU time of one contestant relative to that of another. */
 export interface Ratio {
   readonly contestant: string
   readonly base: string
   readonly median: number
-  /** The 95 % confidence interval of the median. */
+  /** The 95% confidence interval of the median. */
   readonly interval: readonly [low: number, high: number]
 }
 
-/** Returns the ratios of each contestant to the first one, and of plant-store to each of the others. */
+/** Returns the ratio of each contestant to the first one, and of plant-store to each of the others. */
 export function computeRatios(rows: readonly Row[]): Ratio[] {
   const [first, ...others] = rows
   const plantStoreRow = rows.find(({ contestant }) => contestant === PLANT_STORE.name)
@@ -97,8 +97,8 @@ export function computeRatio(row: Row, base: Row): Ratio {
 }
 
 /**
- * Formats the table of a case, which shows the medians of all metrics and ratios over the rounds. The line below it
- * shows the ratios of plant-store to the other contestants.
+ * Formats the table of a case, with the median of each metric and ratio over all rounds. A line below the table shows
+ * the ratios of plant-store to the other contestants.
  */
 export function formatTable({ name }: Case, rows: readonly Row[], wire: Wire): string {
   const columns = wire === 'memory' ? MEMORY_COLUMNS : SOCKET_COLUMNS
@@ -136,7 +136,8 @@ export function formatInterval(interval: Ratio['interval'] | undefined): string 
 }
 
 /**
- * Returns the ratio in each round. Within a round, both ran side by side, so other load on the machine affected both.
+ * Returns the ratio in each round. Within a round, both contestants ran side by side, so other load on the machine
+ * affected both of them.
  */
 function computeRoundRatios(row: Row, base: Row, metric: string): number[] {
   return row.rounds.map((measured, round) => measured[metric]! / (base.rounds[round]?.[metric] ?? NaN))

@@ -23,7 +23,8 @@ try {
     platform: 'node',
     format: 'cjs',
     external: ['pg-native'],
-    // Only the server's own code uses `import.meta.url`, to resolve the Postgres driver.
+    // Nothing else in the bundle uses `import.meta.url`: only the server's own code does, to resolve the Postgres
+    // driver.
     define: { 'import.meta.url': '__filename' },
     plugins: [{ name: 'adapt-to-executable', setup: adaptToExecutable }],
     logLevel: 'error',
@@ -41,8 +42,8 @@ try {
   const { status, stderr } = spawnSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: folder, encoding: 'utf8' })
   if (status !== 0) throw new Error(stderr)
   mkdirSync(dirname(target), { recursive: true })
-  // Node writes the executable in a single call, so the OS caches it in large blocks, and each process that runs it
-  // would use more memory. A copy is cached in small blocks.
+  // Node writes the executable in a single call, which makes the OS cache the file in large blocks. Each process that
+  // runs it would then use more memory. A copy is cached in small blocks.
   copyFileSync(join(folder, 'plant-store'), target)
   console.log(`Built ${target} (${Math.round(statSync(target).size / 1e6)} MB), which contains:`)
   console.log(
@@ -58,7 +59,8 @@ function adaptToExecutable({ onLoad, resolve }) {
   onLoad({ filter: /postgres\/driver\.js$/ }, async ({ path }) => {
     const { errors } = await resolve('pg', { kind: 'require-call', resolveDir: dirname(path) })
     const text = readFileSync(path, 'utf8')
-    // esbuild bundles the argument of a plain `require`. Without `pg`, the server looks for the driver at run time.
+    // esbuild bundles the argument of a plain `require`. If `pg` isn't installed, the executable looks for the driver
+    // at run time.
     return { contents: errors.length > 0 ? text : text.replace('createRequire(import.meta.url)', 'require') }
   })
   onLoad({ filter: /command-line\.js$/ }, ({ path }) => {
@@ -67,7 +69,7 @@ function adaptToExecutable({ onLoad, resolve }) {
   })
 }
 
-/** Returns the name and the license of each package that contains one of these files. */
+/** Returns the name and the license of each package that any of these files belongs to. */
 function licensesOf(files) {
   const licenses = new Map()
   for (const file of files) {

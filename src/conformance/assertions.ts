@@ -26,7 +26,7 @@ function createResultError(call: string, expected: boolean, hasPlant: boolean, r
 
 /**
  * Asserts that `list` returns the first `limit` of the plants.
- * @param plants all plants of the owner whose ids are greater than `after`
+ * @param plants all of the owner's plants with ids greater than `after`
  */
 export async function assertList(
   store: TestedStore,
@@ -147,7 +147,7 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   const subject = `returned a wrong ${member} for plant ${id}n`
   if (typeof actual !== 'string') return `${subject}: ${quote(actual)} instead of ${escapeText(expected)}.`
   let differenceIndex = 0
-  // The loop ends with the shorter text at the latest: past its end, only one of the two characters is undefined.
+  // The loop ends after the shorter text at the latest, because only that text has an undefined character there.
   while (actual[differenceIndex] === expected[differenceIndex]) differenceIndex++
   const excerptStart = Math.max(0, differenceIndex - 10)
   const [actualExcerpt, expectedExcerpt] = [actual, expected].map((text) =>
@@ -168,7 +168,7 @@ export type TestedStore = {
 
 export type ConformanceCheck = (store: TestedStore, seed: number) => Promise<unknown>
 
-/** Wraps a store so that calls time out after `timeoutMs`, and so that the error of a failed call names the call. */
+/** Wraps a store so that calls time out after `timeoutMs`, and so that errors name the call that failed. */
 export function wrapStore(store: Store, timeoutMs: number): TestedStore {
   const methods = store as unknown as Readonly<Record<StoreMethod, ((...args: unknown[]) => unknown) | undefined>>
   const wrappedMethods = (Object.keys(STORE_METHODS) as StoreMethod[]).map((name) => {

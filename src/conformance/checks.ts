@@ -77,8 +77,8 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     for (const owner of EDGE_CASE_OWNERS) await createAll(store, owner, plantsOf([1n, 2n]))
     await assertDelete(store, 'another', 1n, false)
     for (const owner of EDGE_CASE_OWNERS) await assertDelete(store, owner, 1n)
-    // In reverse order, because a broken store might delete another owner's plant only if that owner was created first
-    // and still has the plant.
+    // In reverse order, because a broken store might delete another owner's plant only if that plant was created first
+    // and still exists.
     for (const owner of EDGE_CASE_OWNERS.toReversed()) {
       await assertDelete(store, owner, 2n)
       await assertList(store, owner, [])
@@ -205,7 +205,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
       await Promise.all([list(), write().then(() => assertList(store, 'owner', expected))])
     }
     let isDone = false
-    // A write can outlast the list that started together with it, so other lists keep starting until it is done.
+    // A write might outlast the list that started together with it, so keep starting lists until all writes are done.
     const listContinuously = async (): Promise<void> => {
       while (!isDone) await Promise.all([list(), yieldToEventLoop()])
     }
@@ -224,7 +224,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
 
   async 'close can be called twice'(store) {
     await createAll(store, 'owner', plantsOf([1n]))
-    // The second call: every test closes its store at the end.
+    // The second call follows when the test ends: every test closes its store.
     await store.close()
   },
 }

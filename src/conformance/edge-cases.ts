@@ -9,7 +9,7 @@ export const EDGE_CASE_IDS: readonly bigint[] = [
   2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1025n, MAX_INT64 - 1n, MAX_INT64,
 ]
 
-/** Texts that encodings, databases and drivers are known to change, or to misinterpret. */
+/** Texts that encodings, databases and drivers are known to change or misinterpret. */
 // prettier-ignore
 export const EDGE_CASE_TEXTS: readonly string[] = [
   '',
@@ -20,7 +20,7 @@ export const EDGE_CASE_TEXTS: readonly string[] = [
   '\u0001\u0002\u0007\b\v\f\u001a\u001b\u001f\u007f\u0080\u009f',
   'null', 'undefined', 'NaN', '0', '{"name":"fern"}', '[]',
   '\'; DROP TABLE plants; --', '$1 ? :id @id %s %d ${id}', '100 %_',
-  // Each of these equals a different text after Unicode normalization or case folding.
+  // Each of these texts becomes equal to a different text after Unicode normalization or case folding.
   'Caf\u00e9', 'Cafe\u0301', 'a\u0323\u0307', 'a\u0307\u0323', '\u212b', '\u1112\u1161\u11ab', '\ufb01',
   'stra\u00dfe', 'STRASSE', '\u0130\u0131',
   '\ufefffern\ufeff', '\ufffd', '\ufffe\uffff', '\ufdd0', '\ud7ff\ue000',
@@ -36,7 +36,7 @@ export const LONG_TEXTS: readonly string[] = [
 /** 1,998 bytes of UTF-8 without a repeated character, so that no database index can compress them. */
 const LONG_OWNER = String.fromCodePoint(...Array.from({ length: 666 }, (_, i) => 0x4e00 + i))
 
-/** Owners that a broken store can confuse with each other, or misinterpret. */
+/** Owners that a broken store might misinterpret or confuse with each other. */
 // prettier-ignore
 export const EDGE_CASE_OWNERS: readonly string[] = [
   'a', 'A', 'a ', ' a', 'aa', 'ab', 'a1', 'a\n', 'a%', 'a_', 'a*', 'a:', 'a/b', 'a\'b', 'a"b', 'a\\b',

@@ -11,19 +11,19 @@ import { assertEmpty, awaitCall, wrapStore } from './assertions.ts'
 
 /** The options of {@link storeConformance}. */
 export interface ConformanceOptions {
-  /** Registers a test. Pass `test` of node:test, Vitest or Jest, or `it` of Mocha. */
+  /** Registers a test. Pass `test` from node:test, Vitest or Jest, or `it` from Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
   /** Creates an empty store. Called once for each test; the test closes the store when it ends. */
   readonly create: () => MaybePromise<Store>
   /** Seeds the random operations: the same seed repeats the same operations. @default 1 */
   readonly seed?: number | undefined
-  /** Timeout of `create` and of each store call, in milliseconds, as in the service. @default 10_000 */
+  /** Timeout for `create` and for each store call, in milliseconds, as in the service. @default 10_000 */
   readonly storeTimeoutMs?: number | undefined
 }
 
 /**
- * Registers the tests that check whether a store fulfills the contract of {@link Store}. The error of a failed test
- * contains the call, what it returned, and what it should have returned.
+ * Registers the tests that check whether a store fulfills the contract of {@link Store}. If a test fails, its error
+ * contains the call, what the call returned, and what it should have returned.
  *
  * @example
  * import { test } from 'node:test'
@@ -44,7 +44,7 @@ export function storeConformance(options: ConformanceOptions): void {
         await assertEmpty(store)
         await check(store, seed)
       } catch (error) {
-        // A broken store may fail to close, too. Only the first error is reported.
+        // A broken store may fail to close as well. Only the first error is reported.
         await store.close().catch(() => undefined)
         throw error
       }

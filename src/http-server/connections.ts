@@ -12,11 +12,14 @@ export interface Connection {
   latestResponse: ServerResponse | undefined
   /** The response to the request that is being handled. */
   currentResponse: ServerResponse | undefined
-  /** During a drain: the response that closes the connection, unless another request arrives before it is sent. */
+  /**
+   * During a drain: the response that closes the connection, unless another request arrives before that response is
+   * sent.
+   */
   closingResponse: ServerResponse | undefined
-  /** The number of requests that wait for their turn. */
+  /** The number of requests on this connection that are waiting for their turn. */
   queuedCount: number
-  /** Whether an error response closes the connection. Nothing more is read from it. */
+  /** Whether the connection is closing after an error response. Nothing more is read from a rejected connection. */
   isRejected: boolean
   /** Whether an `upgrade` listener of the host has taken over the connection. */
   isUpgraded: boolean
@@ -29,7 +32,10 @@ interface WithConnection {
 
 export const getConnection = (socket: Duplex & WithConnection): Connection | undefined => socket[CONNECTION]
 
-/** Returns a live, unordered list of open connections. Closed ones in a `Map` or `Set` burden the garbage collector. */
+/**
+ * Returns a live, unordered list of open connections. It's an array, because a `Map` or `Set` would burden the garbage
+ * collector with closed connections.
+ */
 export function trackConnections(server: Server): readonly Connection[] {
   const connections: Connection[] = []
   server.on('connection', (socket: Socket & WithConnection) => {
@@ -67,7 +73,9 @@ export function trackConnections(server: Server): readonly Connection[] {
   return connections
 }
 
-/** Stores a response on its connection until it is sent: idle connections shouldn't keep responses in memory. */
+/**
+ * Stores a response on its connection until the response is sent. Idle connections shouldn't keep responses in memory.
+ */
 export function trackResponse(connection: Connection, response: ServerResponse & WithConnection): void {
   connection.requestCount++
   connection.latestResponse = response
@@ -76,7 +84,7 @@ export function trackResponse(connection: Connection, response: ServerResponse &
 }
 
 function untrackResponse(this: ServerResponse & WithConnection): void {
-  // Not `request.socket`: Node sets it to null when a listener exits an async iterator of the body early.
+  // Don't use `request.socket`: Node sets it to null when a listener stops iterating over the body early.
   const connection = this[CONNECTION]!
   if (connection.currentResponse === this) connection.currentResponse = undefined
   if (connection.latestResponse === this && isRequestComplete(connection)) connection.latestResponse = undefined
@@ -84,9 +92,10 @@ function untrackResponse(this: ServerResponse & WithConnection): void {
 
 function onUpgrade({ socket }: IncomingMessage): void {
   getConnection(socket)!.isUpgraded = true
-  // Remove the listener of throttleReads().
+  // Remove the listener that throttleReads() added.
   socket.removeAllListeners('readable')
-  // Node counts the removed listener until the next tick, so it wouldn't emit `readable` for bytes that are buffered.
+  // Node counts the removed listener until the next tick, so it wouldn't emit `readable` for bytes that are already
+  // buffered.
   nextTick(() => socket.readableLength > 0 && socket.emit('readable'))
 }
 
@@ -98,11 +107,12 @@ export const isBodyBufferFull = (request: IncomingMessage | undefined): boolean 
   request?.complete === false && request.readableLength >= request.readableHighWaterMark
 
 /**
- * Whether no response is pending on a connection, which may still wait for the body of a request that has its response.
+ * Whether no response is pending on a connection. The body of a request that was already answered may still be
+ * arriving.
  */
 export function isIdle({ isUpgraded, latestResponse, socket }: Connection): boolean {
   if (isUpgraded || latestResponse?.writableFinished === false) return false
-  // With throttled reads, a request may be in the buffer already.
+  // If reads are throttled, the buffer might already contain the next request.
   return socket.readableLength === 0 || isBodyBufferFull(latestResponse?.req)
 }
 
@@ -114,7 +124,7 @@ export function repeatWhileListening(ms: number, server: Server, callback: () =>
 
 /**
  * Resets connections whose client accepts no data for `stallTimeoutMs`. Sets the socket timeout while data is pending,
- * because Node doesn't time out a socket if the kernel has accepted a part of its pending write.
+ * because Node doesn't time out a socket if the kernel has accepted only part of a pending write.
  */
 export function closeStalled(server: Server, connections: readonly Connection[], stallTimeoutMs: number): void {
   repeatWhileListening(Math.ceil(stallTimeoutMs / 4), server, () => {
@@ -124,10 +134,10 @@ export function closeStalled(server: Server, connections: readonly Connection[],
     }
   })
 
-  // With this listener, Node doesn't destroy sockets after its keep-alive timeout either, so it has to be done here.
+  // Once this listener exists, Node no longer destroys sockets after the keep-alive timeout, so the listener has to.
   server.on('timeout', (socket: Socket) => {
     if (socket.writableLength > 0) resetConnection(socket)
-    // A connection that isn't idle waits for the listener, which may be slow.
+    // A connection that isn't idle is waiting for the request listener, which might be slow.
     else if (isIdle(getConnection(socket)!)) {
       const { bytesRead } = socket
       // Node runs timers before it reads the data that arrived while the process was busy.

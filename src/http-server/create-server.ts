@@ -1,5 +1,5 @@
 /**
- * The HTTP server of the standalone server, for your own request listener.
+ * The HTTP server of the standalone server, for use with your own request listener.
  * @module plant-store/server
  */
 
@@ -12,9 +12,9 @@ export type { PlantServer } from './http-server.ts'
 export type { ServerOptions } from './limits.ts'
 
 /**
- * Creates the HTTP server that the standalone server uses, for your own request listener. It enforces timeouts,
- * responds with a JSON `Error` body to requests that `node:http` itself rejects, runs the pipelined requests of a
- * connection one after another, and shuts down gracefully with `drain()`.
+ * Creates the same HTTP server that the standalone server uses, but with your own request listener. The server enforces
+ * timeouts, responds with a JSON `Error` body to requests that `node:http` itself rejects, runs the pipelined requests
+ * of a connection one after another, and shuts down gracefully with `drain()`.
  * @throws TypeError if `listener` is not a function or if an option is unknown or out of range
  *
  * @example
@@ -33,6 +33,6 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     listener,
     withDefaults(options, DEFAULT_LIMITS, LIMIT_DEFINITIONS),
   )
-  // As a signal handler, `drain` is called with the name of the signal, which must not become `isPortShared`.
+  // As a signal handler, `drain` is called with the name of the signal, which must not be passed on as `isPortShared`.
   return { server, drain: () => drain(), connectionCount, [Symbol.asyncDispose]: () => drain().then(() => undefined) }
 }

@@ -9,7 +9,7 @@ const QUIET_PERIOD_MS = 50
 /** Fractions of the drain timeout. */
 const STOP_LISTENING_FRACTION = 0.8
 const CLOSE_IDLE_FRACTION = 0.9
-/** Maximum number of connections that wait to be accepted: the backlog that Node requests from the kernel. */
+/** Maximum number of connections waiting to be accepted: the backlog that Node requests from the kernel. */
 const LISTEN_BACKLOG = 511
 
 /** The graceful shutdown of a server. */
@@ -51,7 +51,7 @@ export function closeAfterResponse(connection: Connection, response: ServerRespo
 
 /**
  * Undoes closeAfterResponse() when another request arrives, except after a request with ambiguous framing: a proxy may
- * see its end elsewhere (request smuggling).
+ * disagree on where that request ends (request smuggling).
  */
 export function restoreKeepAlive({ closingResponse }: Connection): void {
   if (closingResponse?.headersSent === false && !hasAmbiguousFraming(closingResponse.req))
@@ -61,9 +61,9 @@ export function restoreKeepAlive({ closingResponse }: Connection): void {
 /**
  * Closes a server and its connections, and returns how many connections were destroyed at the timeout.
  *
- * 1. Keeps listening until no connection has been open for 50 ms, or until 80 % of the timeout. On a shared port, only
- *    connections that are open at the start count, because other processes accept the new ones.
- * 2. Closes idle connections at 90 % of the timeout.
+ * 1. Keeps listening until no connection has been open for 50 ms, or until 80% of the timeout has passed. On a shared
+ *   port, only connections that are open at the start count, because other processes accept new connections.
+ * 2. Closes idle connections at 90% of the timeout.
  * 3. Destroys the remaining connections at the timeout.
  */
 async function closeServer(
@@ -87,10 +87,11 @@ async function closeServer(
   // http.Server's own close() would also stop the checks for late requests. Bun's http.Server isn't a net.Server.
   const ServerClass = [NetServer, Server].find((kind) => server instanceof kind)!
   const closed = new Promise((resolve) => ServerClass.prototype.close.call(server, resolve))
-  // If the process was busy until the timeout, acceptBacklog() has accepted connections after destroyAll().
+  // If the process was busy until the timeout, acceptBacklog() might have accepted connections after destroyAll().
   if (isTimedOut) destroyAll()
   const closeIdleTimer = setTimeout(() => {
-    // Read the requests that arrived while the process was busy first, so that their connections don't count as idle.
+    // First let Node read the requests that arrived while the process was busy, so that their connections don't count
+    // as idle.
     void yieldToEventLoop().then(() => closeIdle(server, connections, rejectIdle))
   }, closeIdleAt - performance.now())
   await closed
@@ -100,15 +101,15 @@ async function closeServer(
   return destroyedCount
 }
 
-/** Stops Node's interval that checks for late requests, and that would keep a closed server in memory. */
+/** Clears the timer with which Node checks for late requests. The timer would keep a closed server in memory. */
 function stopChecking(server: Server): void {
-  // Only http.Server's close() does this. Called on the server itself, it would emit `close` again.
+  // Only http.Server's close() clears the timer. Called on the server itself, close() would also emit `close` again.
   Server.prototype.close.call(Object.create(server, { emit: { value: () => false } }))
 }
 
 /** Closes the connections without a pending response, so that a client that sends nothing can't make the drain fail. */
 function closeIdle(server: Server, connections: readonly Connection[], rejectIdle: (socket: Socket) => void): void {
-  // closeIdleConnections() would also destroy connections with unread input, or whose client is still reading a
+  // closeIdleConnections() would also destroy connections that have unread input or whose client is still reading a
   // response. A no-op `destroy` protects them.
   const busy = connections.filter((connection) => !isIdle(connection))
   for (const { socket } of busy) socket.destroy = () => socket
@@ -118,7 +119,7 @@ function closeIdle(server: Server, connections: readonly Connection[], rejectIdl
     if (!isIdle(connection)) continue
     const { socket } = connection
     rejectIdle(socket)
-    // A rejected client usually has a second to close its side, but here the deadline is near.
+    // A rejected client usually gets a second to close its side, but here the deadline is near.
     socket.destroySoon()
   }
 }
@@ -142,7 +143,7 @@ function waitUntilQuiet(server: Server, connections: readonly Connection[], maxW
       quietTimer =
         openSockets.size > 0 ? undefined : setTimeout(() => void settleIfQuiet(quietTimer), QUIET_PERIOD_MS).unref()
     }
-    // A connection may have arrived while the process was busy. Let Node accept it first.
+    // A connection might have arrived while the process was busy. Let Node accept it first.
     async function settleIfQuiet(firedTimer: NodeJS.Timeout | undefined): Promise<void> {
       await yieldToEventLoop()
       if (firedTimer === quietTimer && openSockets.size === 0) settle()
@@ -159,7 +160,7 @@ function waitUntilQuiet(server: Server, connections: readonly Connection[], maxW
   })
 }
 
-/** Accepts the connections in the backlog, one per tick as Node does. Otherwise the kernel would reset them. */
+/** Lets Node accept the connections in the backlog, one per tick. Otherwise the kernel would reset them. */
 async function acceptBacklog(server: Server): Promise<void> {
   let acceptedCount = 0
   const countAccepted = (): unknown => acceptedCount++

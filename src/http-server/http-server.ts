@@ -44,7 +44,7 @@ export interface ServerInternals {
 
 const DEFAULT_INTERNALS: Required<ServerInternals> = { optimizeEmptyRequests: false, guardCooldownMs: 60_000 }
 
-/** The parsed head of a request. Of a request that `node:http` rejected, only `socket` is defined. */
+/** The parsed head of a request. For a request that `node:http` rejected, only `socket` is defined. */
 export type RequestHead = Pick<IncomingMessage, 'method' | 'url' | 'socket'> & {
   readonly rawHeaders: string[] | undefined
 }
@@ -112,10 +112,12 @@ export function createHttpServer(
     insecureHTTPParser: false,
     optimizeEmptyRequests: limits.optimizeEmptyRequests,
   })
-  // The service rejects 1,000 header fields. With a lower maximum, Node could silently drop a second Authorization.
+  // The service rejects requests with 1,000 or more header fields. With a lower maximum here, Node could silently drop
+  // a second Authorization.
   server.maxHeadersCount = 1001
   server.maxConnections = limits.maxConnections
-  // A client can half-close its connection after its last request. Node would then drop the pending responses.
+  // A client may half-close its connection after its last request. By default, Node would then drop the pending
+  // responses.
   Object.assign(server, { httpAllowHalfOpen: true })
 
   const connections = trackConnections(server)
@@ -165,7 +167,10 @@ export function createHttpServer(
     if (runInOrder({ request, response, listener }, dispatch) || dispatch === dispatchLater) guard.enqueue(connection)
   }
 
-  /** Runs a request in the next tick. During a drain, this lets the last request of a packet close the connection. */
+  /**
+   * Runs a request in the next tick. During a drain, this lets the last request in a packet be the one that closes the
+   * connection.
+   */
   function dispatchLater(queued: Parameters<typeof dispatchRequest>[0]): void {
     setImmediate(() => isWritable(queued.request.socket) && dispatchRequest(queued, true))
   }
@@ -179,7 +184,7 @@ export function createHttpServer(
     connection.currentResponse = response
     addHeaders(response, getCommonFields(request))
     onRequest?.(request, response)
-    // If more requests are queued on this connection, it closes after the last of them.
+    // If more requests are queued on this connection, the connection closes after the last of them.
     if (drain.isActive() && connection.latestResponse === response) closeAfterResponse(connection, response)
     const problem = findHostProblem(request)
     if (problem === undefined) listener(request, response)
@@ -197,7 +202,7 @@ export function createHttpServer(
     if (!socket.writable) return
     // Browsers open connections in advance. Without a request, there is nothing to respond to.
     if (socket.bytesRead === 0) return void socket.destroy()
-    // There's no request handler on the stack that would catch an error of getCommonFields() or onRejection().
+    // No request handler on the stack would catch an error from getCommonFields() or onRejection().
     callSafely(
       () => {
         const head = request ?? { socket, rawHeaders: undefined, method: undefined, url: undefined }
@@ -210,7 +215,7 @@ export function createHttpServer(
 
   server.on('clientError', (error: Error, stream) => {
     const connection = getConnection(stream)
-    // Bytes that Node has already buffered can trigger a second `clientError`.
+    // Bytes that Node has already buffered might trigger a second `clientError`.
     if (connection === undefined || connection.isRejected) return
     if (isTimeout(error)) rejectIfLate(connection, error)
     else rejectConnection(connection, error)
@@ -235,23 +240,25 @@ export function createHttpServer(
       if (connection.isRejected || connection.isUpgraded || socket.destroyed) return
       const isComplete = isRequestComplete(connection)
       const hasProgressed = connection.requestCount > requestCount || isComplete !== wasComplete
-      // The header arrived in the meantime. Node checks each request only once, so this has to time the body.
+      // The header arrived in the meantime. Node checks each request only once, so the body has to be timed here.
       const isBodyPending = hasProgressed && !isComplete
-      // The missing data may be here already, and this server hasn't read it yet.
+      // The missing data might have arrived already, but this server hasn't read it yet.
       const isUnread = !hasProgressed && hasUnreadInput(connection)
       const isLate = !hasProgressed && !isUnread
       if (isBodyPending || isUnread) rejectIfLate(connection, error, requestTimeoutMs)
       else if (isLate) rejectConnection(connection, error)
     }
-    // Node's check runs before it reads the data that arrived while the process was busy.
+    // Node runs its check before it reads the data that arrived while the process was busy.
     setTimeout(setImmediate, delayMs, checkAgain).unref()
   }
 
-  // A client isn't late if the server hasn't read its data. The grace period bounds how long a listener can delay that.
+  // A client isn't late if its data has arrived but the server hasn't read it. The grace period limits how long a slow
+  // listener can hold off the timeout.
   const getGraceMs = (connection: Connection): number =>
     hasUnreadInput(connection) || isBodyBufferFull(connection.latestResponse?.req) ? requestTimeoutMs : 0
 
-  // CONNECT requests a proxy. Without a `connect` listener, Node closes the connection without a response.
+  // CONNECT requests are meant for proxies. Without a `connect` listener, Node closes the connection without a
+  // response.
   server.on('connect', (request: IncomingMessage, stream: Duplex) => {
     const connection = getConnection(stream)!
     const { socket } = connection
@@ -274,7 +281,10 @@ export function createHttpServer(
   }
 }
 
-/** Whether data has arrived, or may have, that this server hasn't read yet because other requests had their turn. */
+/**
+ * Whether a connection has, or may have, data that this server hasn't read yet because it was the turn of other
+ * requests.
+ */
 const hasUnreadInput = ({ latestResponse, socket }: Connection): boolean =>
   isPaused(socket) || (socket.readableLength > 0 && !isBodyBufferFull(latestResponse?.req))
 
@@ -282,6 +292,6 @@ function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): str
   const [host, another] = headerValuesOf(rawHeaders, 'host')
   if (another !== undefined) return 'The request has more than one Host field.'
   if (host !== undefined) return isValidHost(host) ? undefined : 'The Host field is not a valid host.'
-  // If there are too many fields, Node may have dropped Host.
+  // If there are too many fields, Node might have dropped Host.
   return httpVersionMinor === 0 || hasTooManyFields(rawHeaders) ? undefined : 'The request has no Host field.'
 }

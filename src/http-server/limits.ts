@@ -7,8 +7,8 @@ export interface ServerOptions {
   /** Time for a complete request to arrive, body included, in milliseconds, at least 1. @default 30_000 */
   readonly requestTimeoutMs?: number | undefined
   /**
-   * Idle timeout of a keep-alive connection as the `Keep-Alive` header announces it, in milliseconds, at least 1. Node
-   * closes the connection 1 s later, so that a request that the client has just sent still finds it open.
+   * Idle timeout of keep-alive connections, as announced in the `Keep-Alive` header, in milliseconds, at least 1. Node
+   * closes a connection 1 s later than that, so that it is still open for a request sent just before the timeout.
    * @default 5_000
    */
   readonly keepAliveTimeoutMs?: number | undefined
@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly drainTimeoutMs?: number | undefined
   /** Maximum size of the header section of a request, in bytes, 1,024 to 1,048,576. @default 16_384 */
   readonly maxHeaderBytes?: number | undefined
-  /** Maximum number of open connections, at least 1. Node drops further ones. @default 1_000 */
+  /** Maximum number of open connections, at least 1. Node drops any further connections. @default 1_000 */
   readonly maxConnections?: number | undefined
 }
 
@@ -45,12 +45,13 @@ export const LIMIT_DEFINITIONS: Readonly<Record<keyof Limits, LimitDefinition>> 
   requestTimeoutMs: timeoutLimit(30_000),
   // Shorter than the drain timeout, so that idle connections close on their own during a drain.
   keepAliveTimeoutMs: timeoutLimit(5000),
-  // For a client that reads 60 kB/s, the kernel accepts megabytes immediately, and then nothing for half a minute.
+  // If a client reads 60 kB/s, the kernel accepts megabytes immediately, and then nothing for half a minute. That isn't
+  // a stall.
   stallTimeoutMs: timeoutLimit(60_000),
   // With Node's default interval of 30 s, a late request would far outlive its timeout.
   checkIntervalMs: timeoutLimit(500),
   maxHeaderBytes: { defaultValue: 16_384, min: 1024, max: 2 ** 20 },
-  // A list buffers up to 2 MiB, so 1,000 of them use 2 GiB: Node's default heap limit on a machine with 4 GiB.
+  // A list buffers up to 2 MiB, so 1,000 lists use 2 GiB, which is Node's default heap limit on a machine with 4 GiB.
   maxConnections: { defaultValue: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
 }
 

@@ -7,29 +7,29 @@ import { throttleReads } from './read-throttle.ts'
 
 const MAX_QUEUED = 100
 const CHECK_INTERVAL_MS = 100
-/** A check is slow if the event-loop ticks since the previous check took longer than this on average. */
+/** A check counts as slow if the event-loop ticks since the previous check took longer than this on average. */
 const MAX_TICK_MS = 20
-/** Consecutive slow checks that activate the guard. A single one can be due to a garbage collection. */
+/** How many consecutive slow checks activate the guard. A single slow check might be due to garbage collection. */
 const MIN_SLOW_CHECKS = 2
 
-/** Protects memory and the latency of other clients from clients that pipeline or flood. */
+/** Protects the process's memory, and the latency of other clients, against clients that pipeline or flood. */
 export interface OverloadGuard {
   readonly isActive: () => boolean
   /** Registers a new connection. */
   readonly watch: (connection: Connection) => void
-  /** Checks for long event-loop ticks, unless the last check is recent. */
+  /** Checks for long event-loop ticks, unless the last check was recent. */
   readonly check: () => void
-  /** Counts a request that has to wait for its turn. */
+  /** Counts a request as waiting for its turn. */
   readonly enqueue: (connection: Connection) => void
-  /** Stops counting a request, because its turn has come. */
+  /** Stops counting a request as waiting, because its turn has come. */
   readonly dequeue: (connection: Connection) => void
 }
 
 /**
  * Creates a guard that activates when more than 100 requests are queued across all connections, or when event-loop
- * ticks are long. While active, it throttles the reads of all connections, which costs them Node's fast path. It
- * deactivates `cooldownMs` after the last sign of overload. Throttled connections remain throttled, because their
- * buffers can contain unread data.
+ * ticks are long. While active, it throttles the reads of all connections, which takes them off Node's fast path. The
+ * guard turns off once `cooldownMs` have passed since the last sign of overload. Throttled connections remain
+ * throttled, because their buffers might contain unread data.
  */
 export function createOverloadGuard(
   server: Server,
@@ -57,7 +57,8 @@ export function createOverloadGuard(
     onChange(true)
   }
 
-  // Not every flood shows in the number of queued requests: Node skips empty lines, for example, without an event.
+  // Not every flood increases the number of queued requests. Node skips empty lines, for example, without emitting an
+  // event.
   let lastCheckAt = Infinity
   let lastSample = sampleEventLoop()
   let slowChecks = 0
@@ -68,13 +69,14 @@ export function createOverloadGuard(
   function checkEventLoop(): void {
     const { cpuMs, activeMs, ticks } = lastSample
     takeSample()
-    // The active time includes waiting for a CPU on a busy machine, and the CPU time includes other threads.
+    // Neither time is accurate by itself: the active time includes waiting for a CPU on a busy machine, and the CPU
+    // time includes other threads.
     const workMs = Math.min(lastSample.cpuMs - cpuMs, lastSample.activeMs - activeMs)
     slowChecks = workMs > MAX_TICK_MS * Math.max(lastSample.ticks - ticks, 1) ? slowChecks + 1 : 0
     if (slowChecks >= MIN_SLOW_CHECKS && connections.length > 1) activate()
   }
   server.on('listening', takeSample)
-  // If a request has just run a check in this tick, the tick must not count as two slow checks.
+  // A request might have just triggered a check in this tick. The same tick must not count as two slow checks.
   repeatWhileListening(
     CHECK_INTERVAL_MS,
     server,
@@ -88,7 +90,8 @@ export function createOverloadGuard(
       connection.socket.once('close', () => (totalQueued -= connection.queuedCount))
     },
     check() {
-      // Many connections can make a single tick very long. Don't wait for the interval, which runs after its end.
+      // Many connections can make a single tick very long. Don't wait for the interval, which fires only after that
+      // tick.
       if (performance.now() > lastCheckAt + 2 * CHECK_INTERVAL_MS) checkEventLoop()
     },
     enqueue(connection) {
@@ -103,7 +106,10 @@ export function createOverloadGuard(
   }
 }
 
-/** Returns how long the event loop has been active and how many ticks it has run so far; NaN for values that the runtime doesn't provide. */
+/**
+ * Returns the CPU time of the process, and the event loop's active time and number of ticks so far. Values that the
+ * runtime doesn't provide are NaN.
+ */
 function sampleEventLoop(): { cpuMs: number; activeMs: number; ticks: number } {
   const { user, system } = process.cpuUsage()
   const perf: Partial<typeof nodePerformance> = nodePerformance

@@ -3,27 +3,28 @@ import { isPaused } from '../http/request-queue.ts'
 import { scheduleTask, hasUrgentBudget } from '../scheduler.ts'
 import { isBodyBufferFull, isRequestComplete, type Connection } from './connections.ts'
 
-/** Size of a connection's first slice. Most requests fit. */
+/** Size of a connection's first slice. Most requests fit into it. */
 const INITIAL_SLICE_BYTES = 256
-/** The shortest request has 18 bytes, so at most 56 requests of a slice are queued. */
+/** The shortest request is 18 bytes long, so a slice queues at most 56 requests. */
 const MAX_SLICE_BYTES = 1024
 /** About the size of a short request. */
 const MIN_SLICE_BYTES = 40
 
 /**
  * Feeds the input of a connection to Node's parser in slices, one per tick, and pauses while a request is queued.
- * Without this, Node emits all requests of a read in the same tick: thousands if a client pipelines.
+ * Without this, Node would emit all requests from one read in the same tick: thousands of requests if a client
+ * pipelines.
  *
- * After a slice with more than one request, the next slice is half as long, and otherwise twice as long. The buffered
- * part of a body with Content-Length is one slice. Connections that have never pipelined have priority, except while a
- * chunked body is arriving, because a slice can contain hundreds of chunks.
+ * After a slice with more than one request, the next slice is half as long; after any other slice, it is twice as long.
+ * The buffered part of a body with Content-Length is read as one slice. Connections that have never pipelined have
+ * priority, except while a chunked body is arriving, because a slice can contain hundreds of chunks.
  */
 export function throttleReads(connection: Connection): void {
   const { socket } = connection
   let isScheduled = false
   let hasPipelined = isPaused(socket)
   let sliceBytes = INITIAL_SLICE_BYTES
-  /** How many of the next bytes certainly belong to a body. */
+  /** The number of upcoming bytes that are certain to belong to a body. */
   let remainingBodyBytes = 0
 
   function readSlice(): void {
@@ -45,8 +46,8 @@ export function throttleReads(connection: Connection): void {
   }
 
   /**
-   * Subtracts a slice from the remaining body. In a slice with a new request, the body starts after a header of unknown
-   * length. Subtracting the whole slice can only make the result too low.
+   * Subtracts a slice from the remaining body. If the slice contains a new request, the body starts after a header of
+   * unknown length. Subtracting the whole slice may make the result too low, but never too high.
    */
   function updateRemainingBodyBytes(sliceLength: number, hasNewRequest: boolean): void {
     if (hasNewRequest) remainingBodyBytes = Number(connection.latestResponse?.req.headers['content-length'] ?? 0)
@@ -63,10 +64,12 @@ export function throttleReads(connection: Connection): void {
 
   const isUrgent = (): boolean => !hasPipelined && !hasPendingChunkedBody(connection.latestResponse?.req)
 
-  // With a `readable` listener, only read() passes data on. Node resumes the socket after each request or body.
+  // While there is a `readable` listener, the parser only gets data through read(). Node resumes the socket after each
+  // request or body.
   socket.on('readable', () => (!isScheduled && isUrgent() && hasUrgentBudget() ? readSlice() : scheduleRead()))
   socket.on('resume', scheduleRead)
-  // Node may have stopped reading and would then wait for data that nobody requested. An empty chunk ends that state.
+  // Node might have stopped reading, and would then wait for data that it never requests. Pushing an empty chunk makes
+  // it read again.
   socket.push('')
 }
 

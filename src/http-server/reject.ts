@@ -8,13 +8,16 @@ import { chain } from '../maybe-promise.ts'
 import { clearTimeout, performance, setTimeout } from '../timers.ts'
 
 /**
- * Time for a rejected client to read the response and close the connection. After that, the socket is destroyed. This
- * can reset the connection, because data that the client still sends isn't read.
+ * How long a rejected client has to read the response and close the connection before the socket is destroyed.
+ * Destroying the socket may reset the connection, because data that the client is still sending isn't read.
  */
 const LINGER_MS = 1000
-/** Limits the connections that rejected clients occupy: a few clients that reconnect in a loop can't use them all. */
+/**
+ * Limits how many connections rejected clients occupy, so that a few clients that reconnect in a loop can't use up all
+ * of them.
+ */
 const MAX_LINGERING = 100
-/** Oldest first. Closed sockets would survive several minor garbage collections in a `Set`. */
+/** Oldest first. It's an array, because closed sockets in a `Set` would survive several minor garbage collections. */
 const lingering: Duplex[] = []
 
 export const isTimeout = (error: NodeJS.ErrnoException): boolean => error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
@@ -40,7 +43,7 @@ export function sendRejection(socket: Duplex, error: HttpError, fields: readonly
   closeGracefully(socket)
 }
 
-/** Calls back immediately, or after the pending response on the connection. */
+/** Calls `rejectNow` immediately, or once the pending response on the connection is finished. */
 export function rejectAfterResponse(response: ServerResponse | undefined, rejectNow: () => void): void {
   if (response === undefined || response.closed) rejectNow()
   else response.once('close', rejectNow)
@@ -48,12 +51,13 @@ export function rejectAfterResponse(response: ServerResponse | undefined, reject
 
 /**
  * Rejects a request whose body is malformed or late. A listener that doesn't need the body can still respond, so the
- * rejection happens
+ * request is rejected only
  *
- * - when the listener reads the body: immediately if it has started to,
- * - or if it has neither read nor responded for `graceMs`, counted from the request's turn on the connection.
+ * - when the listener reads the body (immediately if it already has),
+ * - or if the listener has neither read nor responded within `graceMs`, counted from the request's turn on the
+ *   connection.
  *
- * If the listener has sent the head of its response, the connection closes without a rejection.
+ * If the listener has already sent the head of its response, the connection closes without a rejection.
  */
 export function rejectOnBodyRead(
   response: ServerResponse,
@@ -64,7 +68,7 @@ export function rejectOnBodyRead(
   const { req } = response
   function rejectOrClose(): void {
     if (response.headersSent) return closeGracefully(socket)
-    // The listener must not respond any more: `onResponse` would report a response that was never sent.
+    // The listener must not respond anymore, because `onResponse` would report a response that was never sent.
     response.destroyed = true
     rejectNow()
   }
@@ -74,7 +78,7 @@ export function rejectOnBodyRead(
   beforeFirstRead(req, rejectOrClose)
   const startGraceTimer = (): void => {
     const timer = setTimeout(() => response.headersSent || rejectOrClose(), graceMs).unref()
-    // The timer keeps the request in memory, so a client that reconnects in a loop could fill the memory.
+    // The timer would keep the request in memory, so a client that reconnects in a loop could fill the memory.
     socket.once('close', () => clearTimeout(timer))
   }
   // A response has no socket until the earlier responses on the connection are sent.
@@ -83,8 +87,8 @@ export function rejectOnBodyRead(
 }
 
 /**
- * Calls back when a listener starts to read a request, by wrapping `read`: Node calls it for every way of reading, but
- * emits `resume` neither for `readable` listeners nor for async iterators.
+ * Calls `callback` when a listener starts to read a request. Wraps `read`, which Node calls for every way of reading.
+ * The `resume` event isn't enough: Node doesn't emit it for `readable` listeners or async iterators.
  */
 export function beforeFirstRead(request: IncomingMessage, callback: () => void): void {
   const read = request.read.bind(request)
@@ -95,7 +99,10 @@ export function beforeFirstRead(request: IncomingMessage, callback: () => void):
   }
 }
 
-/** Half-closes a connection, and destroys it after LINGER_MS: a client that gets a reset may not see the response. */
+/**
+ * Half-closes a connection, and destroys it only after LINGER_MS, because a client whose connection is reset may not
+ * see the response.
+ */
 function closeGracefully(socket: Duplex): void {
   const timer = setTimeout(() => socket.destroy(), LINGER_MS)
   lingering.push(socket)

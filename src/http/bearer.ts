@@ -5,8 +5,8 @@ import { TCHAR, type HeaderFields } from './header-fields.ts'
 export const B64TOKEN: string = String.raw`[A-Za-z0-9\-._~+/]+=*`
 
 /**
- * RFC 9110 section 11.4: a case-insensitive scheme, one or more spaces, and credentials, which begin where the match
- * ends.
+ * RFC 9110 section 11.4: a case-insensitive scheme, one or more spaces, and then the credentials, which the match
+ * doesn't include.
  */
 const BEARER_PREFIX = new RegExp(`bearer +(?=${B64TOKEN}$)`, 'iy')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
@@ -14,7 +14,7 @@ const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 export type Credentials = Pick<HeaderFields, 'authorization' | 'authorizationCount'>
 
 /**
- * Returns the token, or an error: 40100 without bearer credentials, 40101 if they are malformed or the field is
+ * Returns the token, or an error: 40100 if there are no bearer credentials, 40101 if they are malformed or the field is
  * repeated.
  */
 export function readBearerToken({ authorization, authorizationCount }: Credentials): string | HttpError {
@@ -24,5 +24,5 @@ export function readBearerToken({ authorization, authorizationCount }: Credentia
   return BEARER_SCHEME.test(authorization) ? HTTP_ERRORS.invalidToken : HTTP_ERRORS.missingToken
 }
 
-/** Two fields are rejected even if both are valid: a proxy could have checked one, and the service the other. */
+/** Two fields are rejected even if both are valid: a proxy might check one of them, and the service the other. */
 const DUPLICATE_AUTHORIZATION = new HttpError('invalidToken', 'The request has more than one Authorization field.')

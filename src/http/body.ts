@@ -11,7 +11,7 @@ import { isTruncated, streamOf } from './transport.ts'
 
 const MAX_DISCARD_BYTES = 16 * 1024 * 1024
 const MAX_DISCARD_MS = 2000
-/** How long an HTTP/2 body can take to arrive, counted from the first read. Node has such a timeout for HTTP/1 only. */
+/** How long an HTTP/2 body may take to arrive, counted from the first read. Node has such a timeout only for HTTP/1. */
 const HTTP2_BODY_TIMEOUT_MS = 30_000
 
 export const EMPTY_BODY: Buffer = Buffer.alloc(0)
@@ -19,9 +19,9 @@ export const EMPTY_BODY: Buffer = Buffer.alloc(0)
 const resolvedPromise = Promise.resolve()
 
 /**
- * Reads a body, and calls `onBody` with it, or with an error, in the async context of the caller. Doesn't call `onBody`
- * if the client aborts the request. Counts the bytes as they arrive; the Content-Length only serves to
- * reject a body early that exceeds the limit.
+ * Reads a body, and calls `onBody` with the body or an error, in the caller's async context. Doesn't call `onBody` if
+ * the client aborts the request. Counts the bytes as they arrive; the Content-Length is used only to reject an
+ * oversized body early.
  */
 export function readBody(
   request: IncomingMessage,
@@ -32,13 +32,14 @@ export function readBody(
   if (contentLength > maxBytes) return onBody(createBodyTooLargeError(maxBytes))
   if (isUnread(request)) {
     // Node parses the rest of the packet before it runs microtasks. If the body is complete by then, reading the buffer
-    // is cheaper than handling events. Fake timers replace `process.nextTick` and `queueMicrotask`, but not promises.
+    // is cheaper than handling events. A promise schedules the microtask, because fake timers replace
+    // `process.nextTick` and `queueMicrotask`, but not promises.
     void resolvedPromise.then(() => readOrCollect(request.complete && request.readableFlowing === null))
   } else {
     readOrCollect(false)
   }
 
-  /** @param isBuffered whether the whole body is in the request's buffer, and only the service reads it */
+  /** @param isBuffered whether the whole body is in the request's buffer and nobody but the service reads it */
   function readOrCollect(isBuffered: boolean): void {
     const hasEnded = isBuffered || request.destroyed || request.readableEnded
     if (!hasEnded) return collectBody(request, maxBytes, onBody)
@@ -48,7 +49,10 @@ export function readBody(
   }
 }
 
-/** Whether this is an incomplete HTTP/1 request from Node itself, and nobody reads its body or listens for `resume`. */
+/**
+ * Whether this is an HTTP/1 request from Node itself that is still incomplete, and nobody is reading its body or
+ * listening for `resume`.
+ */
 function isUnread(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
   const isNodeRequest = complete === false && streamOf(request) === undefined
@@ -56,7 +60,7 @@ function isUnread(request: IncomingMessage): boolean {
 }
 
 function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: Uint8Array | HttpError) => void): void {
-  // Node emits the events in the async context of the connection, not of the request.
+  // Node emits the events in the async context of the connection, not in that of the request.
   const context = new AsyncResource('plant-store')
   let body: Buffer = EMPTY_BODY
   let length = 0
@@ -68,8 +72,8 @@ function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: 
     const offset = length
     length += chunk.length
     if (length > maxBytes) return reject(createBodyTooLargeError(maxBytes))
-    // The first chunk is usually the only one. Copy it only if it's a view of a larger buffer, which it would keep
-    // alive.
+    // The first chunk is usually the only one. Copy it only if it's a view of a larger buffer, which the chunk would
+    // keep in memory.
     if (offset === 0 && chunk.buffer.byteLength <= maxBytes) {
       body = chunk
       return
@@ -83,7 +87,7 @@ function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: 
     body.set(chunk, offset)
   }
   function onEnd(): void {
-    // Faster than letting Node remove it.
+    // Faster than letting Node remove the listener.
     request.off('data', onData)
     clearTimeout(timer)
     if (isTruncated(request)) return
@@ -100,10 +104,10 @@ function collectBody(request: IncomingMessage, maxBytes: number, onBody: (body: 
   if (streamOf(request) !== undefined) {
     timer = setTimeout(reject, HTTP2_BODY_TIMEOUT_MS, HTTP_ERRORS.requestTimeout)
   }
-  // A request that the host created can emit `error` when the client disconnects. Without a listener, that would crash the
-  // process.
+  // A request that the host created may emit `error` when the client disconnects. Without a listener, that would crash
+  // the process.
   request.on('error', () => undefined)
-  // The host can have paused the request before it called the service.
+  // The host might have paused the request before it called the service.
   request.resume()
 }
 
@@ -116,8 +120,8 @@ function readBuffer(request: IncomingMessage): Buffer {
 }
 
 /**
- * Returns the body if a parser of the host has read it, or undefined if nothing has been read yet.
- * @param onParsedObject called if only a parsed object is left of the body
+ * Returns the body if one of the host's parsers has read it, or undefined if nothing has been read yet.
+ * @param onParsedObject called if all that is left of the body is a parsed object
  * @throws HttpError 41300 if the body is too large; TypeError if the parser lost the exact body
  */
 export function readParsedBody(
@@ -144,13 +148,14 @@ export function readParsedBody(
 }
 
 function toBytes(body: unknown): Uint8Array | undefined {
-  // `instanceof` fails for arrays of another realm, such as Jest's jsdom environment.
+  // `instanceof` fails for arrays from another realm, such as Jest's jsdom environment.
   if (isUint8Array(body)) return body
   return typeof body === 'string' ? Buffer.from(body) : undefined
 }
 
 /**
- * Encodes a parsed object as JSON. Returns undefined if its id is a double beyond 2^53, which can have been rounded.
+ * Encodes a parsed object as JSON. Returns undefined unless its id is a safe integer or a bigint, because a double
+ * beyond 2^53 might have been rounded.
  */
 function encodeObject(body: object, maxBytes: number): Uint8Array | undefined {
   // The copy calls each getter only once, so that the value that is checked is the value that is used.
@@ -178,7 +183,7 @@ function writeJson(root: object, maxBytes: number): string {
       isLimitExceeded ||= depth > MAX_DEPTH || text.length > maxBytes
       if (isLimitExceeded) return
       const member = (value as Record<string, unknown>)[key]
-      // JSON.stringify omits these too. Numbers of decimal.js, for example, have a function as a member.
+      // JSON.stringify omits these too. A decimal.js number, for example, has a function as a member.
       if (member === undefined || typeof member === 'function' || typeof member === 'symbol') continue
       text += isArray ? separator : separator + JSON.stringify(key) + ':'
       separator = ','
@@ -193,7 +198,7 @@ function writeJson(root: object, maxBytes: number): string {
 /** Whether the request has a body that hasn't completely arrived yet. */
 export function isBodyPending(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
-  // A request that a test or a serverless adapter creates either lacks this member or never updates it.
+  // A request that a test or a serverless adapter creates either lacks `complete` or never updates it.
   if (complete !== false || request.readableEnded) return false
   const stream = streamOf(request)
   if (stream !== undefined) return !stream.endAfterHeaders

@@ -6,11 +6,11 @@ import { B64TOKEN } from './bearer.ts'
 import { HttpError } from './errors.ts'
 import type { HostRequest } from './transport.ts'
 
-/** The access level of a token: `read` can list plants, `write` can also create and delete them. */
+/** The access level of a token: `read` allows listing plants, and `write` also allows creating and deleting them. */
 export type Access = 'read' | 'write'
 
 /**
- * The owner that a token identifies, with `write` access; or an object with exactly the members `owner` and `access`.
+ * Who holds a token: an owner, who then has `write` access, or an object with exactly the members `owner` and `access`.
  */
 export type TokenHolder =
   | string
@@ -26,9 +26,9 @@ export type Caller = Exclude<TokenHolder, string>
 export type FindCaller = (token: string, request: HostRequest) => MaybePromise<Caller | undefined>
 
 /**
- * Checks a bearer token. Returns its owner, or `{ owner, access }`; or `null` or `undefined` to reject the token; or a
- * promise for one of these. The client gets error 50300 if the function takes longer than `storeTimeoutMs` or throws a
- * {@link StoreUnavailableError}, and error 50000 if it throws or returns anything else.
+ * Checks a bearer token. Returns the token's owner or `{ owner, access }`, or `null` or `undefined` to reject the
+ * token, or a promise for any of these. The client gets error 50300 if the function takes longer than `storeTimeoutMs`
+ * or throws a {@link StoreUnavailableError}, and error 50000 if it throws or returns anything else.
  * @param token the token that the client sent; the service has checked only its syntax (RFC 6750 section 2.1)
  * @param request the request that contains the token
  */
@@ -49,7 +49,7 @@ export function createFindCaller(authenticate: Authenticate, timeoutMs: number):
 /**
  * Validates a token holder.
  * @throws TypeError if the holder is invalid. The message begins with `messagePrefix`, and omits the names of unknown
- * members, which can be tokens.
+ * members, which might be tokens.
  */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const isRecord = isObject(holder)

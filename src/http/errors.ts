@@ -75,7 +75,7 @@ export class HttpError {
   readonly contentType = undefined
   readonly allowsCaching = false
   readonly body: string
-  /** The error that the host's `onError` gets; undefined if the client caused the error. */
+  /** The error that is passed to the host's `onError`; undefined if the client caused the error response. */
   readonly cause: unknown
 
   /** @param message replaces the default message; must not contain anything that the client sent */

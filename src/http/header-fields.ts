@@ -18,8 +18,8 @@ export interface HeaderFields {
 export const hasTooManyFields = (rawHeaders: readonly string[]): boolean => rawHeaders.length >= 2 * 1000
 
 /**
- * Returns the raw headers: name, value, name, value… Serverless adapters can create requests without `rawHeaders`.
- * Their `headers` are a substitute, although most repeated fields look like a single field there.
+ * Returns the raw headers: name, value, name, value… Serverless adapters may create requests without `rawHeaders`. For
+ * these, `headers` is a substitute, although it shows most repeated fields as a single field.
  */
 export function rawHeadersOf(
   request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,
@@ -32,7 +32,7 @@ export function rawHeadersOf(
 const EMPTY_VALUES: string[] = []
 
 /**
- * Returns all values of a field, whose name must be lowercase. Faster than `req.headers`, which Node 26 creates from
+ * Returns all values of a field. The name must be in lowercase. Faster than `req.headers`, which Node 26 creates from
  * all fields on first access.
  */
 export function headerValuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
@@ -47,7 +47,7 @@ export function headerValuesOf(rawHeaders: readonly string[], name: string): rea
 }
 
 /**
- * Reads all fields that the service needs in one pass. Doesn't use `req.headers`, which hides repeated fields.
+ * Reads, in one pass, all fields that the service needs. Doesn't use `req.headers`, which hides repeated fields.
  * @throws HttpError 43100 for too many fields, 50100 for a transfer coding other than chunked, 40000 for a repeated
  * Host or Content-Type
  */

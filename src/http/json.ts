@@ -3,8 +3,8 @@ import { toInt64 } from '../plants/int64.ts'
 import { HttpError } from './errors.ts'
 
 /**
- * A parsed JSON value. A number whose exact value is an int64 (`42`, `1.0`, `1e3`, `-0`) is a `bigint`, others are
- * doubles.
+ * A parsed JSON value. A number whose exact value is an int64 (`42`, `1.0`, `1e3`, `-0`) is a `bigint`; other numbers
+ * are doubles.
  */
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject
 
@@ -17,7 +17,7 @@ export class JsonObject {
   }
 }
 
-/** A member of a {@link JsonObject}. Members are a linked list, which is faster to create than a small array. */
+/** A member of a {@link JsonObject}. Members form a linked list, which is faster to create than a small array. */
 export interface JsonMember {
   readonly name: string
   readonly value: JsonValue
@@ -25,15 +25,15 @@ export interface JsonMember {
 }
 
 /**
- * Parses JSON text of at most 64 levels, and skips a BOM. Strings in the result can keep the memory of the whole body
- * alive.
+ * Parses JSON text with at most 64 levels of nesting, and skips a BOM. Strings in the result may keep the whole body in
+ * memory.
  * @throws HttpError 40001 if the body isn't JSON, isn't UTF-8, or is nested too deeply
  */
 export const parseJson = (bytes: Uint8Array): JsonValue => new JsonParser(bytes).readText()
 
 export const MAX_DEPTH = 64
 
-/** Returned in place of a byte at the end of the body. */
+/** Returned instead of a byte at the end of the body. */
 const END_OF_INPUT = -1
 const [TAB, LINE_FEED, CARRIAGE_RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20] as const
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d] as const
@@ -42,7 +42,7 @@ const [PLUS, MINUS, DECIMAL_POINT, ZERO, NINE, UPPER_E] = [0x2b, 0x2d, 0x2e, 0x3
 const [LOWER_A, LOWER_E, LOWER_F, LOWER_N, LOWER_T, LOWER_U] = [0x61, 0x65, 0x66, 0x6e, 0x74, 0x75] as const
 const ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\/bfnrtu'))
 
-/** The whole parser is one class in one module, because V8 optimizes it better than calls across modules. */
+/** The whole parser is one class in one module, because V8 optimizes that better than calls across modules. */
 class JsonParser {
   readonly #bytes: Buffer
   /** The body with one character per byte, to slice strings from. */
@@ -140,8 +140,8 @@ class JsonParser {
   }
 
   /**
-   * Skips to the next backslash or the closing quote. Returns the bitwise OR of all bytes, to tell whether they are
-   * ASCII.
+   * Skips to the next backslash or the closing quote. Returns the bitwise OR of all skipped bytes, which shows whether
+   * they are ASCII.
    */
   #skipUnescaped(): number {
     const bytes = this.#bytes
@@ -182,7 +182,7 @@ class JsonParser {
     else value = this.#readDigits(isNegative ? 'a digit' : 'a value')
     const next = this.#peekByte()
     if (next === DECIMAL_POINT || next === LOWER_E || next === UPPER_E) return this.#readDecimal(start)
-    // Up to 15 digits, doubles are exact, and converting a double to a bigint is faster than parsing text.
+    // With up to 15 digits, doubles are exact, and converting a double to a bigint is faster than parsing text.
     if (this.#pos - first <= 15) return BigInt(isNegative ? -value : value)
     const literal = this.#latin1.slice(start, this.#pos)
     return toInt64(literal) ?? Number(literal)
@@ -207,13 +207,17 @@ class JsonParser {
     const rounded = Number(literal)
     // Rounding never turns an integer into a fraction, nor an int64 into a number beyond 2^63.
     if (!Number.isInteger(rounded) || Math.abs(rounded) > 2 ** 63) return rounded
-    // Numbers of up to 15 digits have distinct doubles, unless they are rounded to 0. So `rounded` is exact here.
+    // Different numbers of up to 15 digits have different doubles, unless they are rounded to 0. So `rounded` is exact
+    // here.
     if (literal.length <= 16 && rounded !== 0 && Math.abs(rounded) < 1e15) return BigInt(rounded)
     const fraction = this.#latin1.slice(point + 1, end)
     return toScaledInt64(this.#latin1.slice(start, point) + fraction, exponent - fraction.length) ?? rounded
   }
 
-  /** Reads one or more digits. Their value is exact up to 15 digits, and can be Infinity from 309 digits on. */
+  /**
+   * Reads one or more digits and returns their value, which is exact for up to 15 digits and may be Infinity for 309 or
+   * more.
+   */
   #readDigits(expected: string): number {
     const bytes = this.#bytes
     const start = this.#pos
@@ -293,7 +297,7 @@ function findInvalidUtf8(bytes: Buffer): number {
   const reencoded = Buffer.from(bytes.toString())
   let offset = 0
   while (bytes[offset] === reencoded[offset]) offset++
-  // Back up to the start of the character: U+FFFD can share its first bytes with the invalid sequence.
+  // Back up to the start of the character: the invalid sequence may have the same first bytes as U+FFFD.
   while ((Number(reencoded[offset]) & 0xc0) === 0x80) offset--
   return offset
 }

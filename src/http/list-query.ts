@@ -5,14 +5,14 @@ import { HttpError } from './errors.ts'
 import { describeInvalidInteger } from './invalid-integer.ts'
 import { decodePercent } from './percent-encoding.ts'
 
-/** The shortest parameter name without escapes, and the longest with all characters escaped. */
+/** The lengths of the shortest parameter name without escapes, and of the longest name with all characters escaped. */
 const MIN_NAME_LENGTH = 'limit'.length
 const MAX_NAME_LENGTH = 3 * 'include'.length
 const [AMPERSAND, EQUALS] = [0x26, 0x3d] as const
 
 /**
  * Parses the query of a list request. Unknown parameters are ignored, and a `limit` above `maxLimit` is reduced to it.
- * @throws HttpError 40004 that names each invalid parameter
+ * @throws HttpError 40004, whose message names each invalid parameter
  */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
   if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
@@ -61,7 +61,10 @@ function parseLimit(text: string): number | undefined {
   return limit <= MAX_INT32 ? limit : undefined
 }
 
-/** Marks a repeated parameter. A lone surrogate can't occur in a decoded value, and is rejected by every parser. */
+/**
+ * Replaces the value of a repeated parameter. A lone surrogate can't occur in a decoded value, and is rejected by every
+ * parser.
+ */
 const REPEATED = '\ud800'
 
 /** A malformed escape is left as it is: no parameter accepts a percent sign. */

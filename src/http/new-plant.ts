@@ -9,7 +9,7 @@ import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json.ts'
 import type { HostRequest } from './transport.ts'
 
-/** Checks a new plant against the host's own rules: the type of the option `validate`. */
+/** Checks a new plant against the host's own rules. This is the type of the `validate` option. */
 export type Validate = (plant: NewPlant, context: ValidationContext) => MaybePromise<string | null | undefined>
 
 /** The second argument of {@link Validate}. */
@@ -26,7 +26,7 @@ const MAX_OVERHEAD_BYTES = 200
 /**
  * Validates the JSON value of a request body and converts it to a plant.
  * @param bodyLength the length of the JSON text in bytes
- * @throws HttpError 40002 that names every invalid member and what is wrong with it
+ * @throws HttpError 40002, whose message says what is wrong with each invalid member
  */
 export function parseNewPlant(value: JsonValue, bodyLength: number): NewPlant {
   if (!(value instanceof JsonObject)) {
@@ -114,7 +114,9 @@ function rethrow(cause: unknown): never {
   throw cause instanceof StoreUnavailableError ? new HttpError('storeUnavailable', undefined, undefined, cause) : cause
 }
 
-/** Copies the name and tag, because V8 keeps the whole body in memory for as long as a substring of it. */
+/**
+ * Copies the name and tag, because V8 would keep the whole body in memory for as long as any substring of it exists.
+ */
 function copyTexts(id: bigint, name: string, tag: string | undefined): NewPlant {
   const copy = (text: string): string => Buffer.from(text).toString()
   return createPlant(id, copy(name), tag === undefined ? undefined : copy(tag))

@@ -6,10 +6,10 @@ import { scheduleTask } from '../scheduler.ts'
 import { performance } from '../timers.ts'
 import { isTruncated, isWritable, addResponseListener, socketOf, streamOf } from './transport.ts'
 
-/** The number of waiting requests of each connection. */
+/** The number of waiting requests on each connection. */
 const queuedCounts = new WeakMap<Duplex, number>()
 
-/** A global symbol, because `plant-store/server` and the service can come from different copies of the package. */
+/** A global symbol, because `plant-store/server` and the service might come from different copies of the package. */
 const ARRIVED_AT: unique symbol = Symbol.for('plant-store.arrived')
 type TimedResponse = ServerResponse & { [ARRIVED_AT]?: number }
 
@@ -18,7 +18,9 @@ export interface QueuedRequest {
   readonly response: TimedResponse
 }
 
-/** Returns when a request arrived, in terms of `performance.now()`. A request that didn't wait has arrived just now. */
+/**
+ * Returns the `performance.now()` time at which a request arrived. A request that didn't wait has only just arrived.
+ */
 export const arrivedAt = (response: TimedResponse): number => response[ARRIVED_AT] ?? performance.now()
 
 /**
@@ -66,12 +68,14 @@ function enqueue<A extends QueuedRequest>(
   })
 }
 
-/** Node resumes a connection whenever a request is complete or a response was sent. `resume` fires before any data. */
+/**
+ * Node resumes a connection whenever a request is complete or a response has been sent. `resume` fires before any data.
+ */
 function keepPaused(this: Duplex): void {
   this.pause()
 }
 
-/** Stops reading from a connection for good, even after its waiting requests have run. */
+/** Stops reading from a connection permanently: reading doesn't resume when the waiting requests have run. */
 export function stopReading(socket: Duplex): void {
   if (!isPaused(socket)) socket.on('resume', keepPaused).pause()
   queuedCounts.set(socket, Infinity)
@@ -80,7 +84,7 @@ export function stopReading(socket: Duplex): void {
 export const isPaused = (socket: Duplex): boolean => (queuedCounts.get(socket) ?? 0) > 0
 
 /**
- * Whether this is an open connection. Requests in tests can have a mock socket, or a Socket that was never connected.
+ * Whether this is an open connection. Requests in tests may have a mock socket, or a Socket that was never connected.
  */
 function isPausable(socket: Duplex | null): socket is Duplex {
   return typeof (socket as Partial<Duplex> | null)?.pause === 'function' && !(socket as Socket).pending
@@ -91,7 +95,8 @@ function isPausable(socket: Duplex | null): socket is Duplex {
  * and requests whose connection is lost.
  */
 function canRespond(request: IncomingMessage): boolean {
-  // HTTP/2 streams end independently. `httpVersion` can't be used here: an HTTP/1 request can claim to be HTTP/2.0.
+  // HTTP/2 streams end independently of each other. `httpVersion` can't be used here: an HTTP/1 request can claim to be
+  // HTTP/2.0.
   if (streamOf(request) !== undefined) return !isTruncated(request)
   return isWritable(socketOf(request))
 }

@@ -31,7 +31,10 @@ export interface HttpResponse {
   readonly headers: readonly string[]
   /** The Content-Type of the body; `application/json` if undefined. */
   readonly contentType: string | undefined
-  /** The body in UTF-8: bytes, or text with one character per byte, which can be streamed. Undefined without a body. */
+  /**
+   * The body in UTF-8: bytes, or text with one character per byte, which can be streamed. Undefined if there is no
+   * body.
+   */
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined
   readonly error: ErrorCode | undefined
   /** If false, the response has `Cache-Control: no-store`. */
@@ -60,7 +63,7 @@ export interface BaseResponseEvent {
   readonly status: number
   /** The `error` member of an error response, such as 40401; undefined for other responses. */
   readonly error: ErrorCode | undefined
-  /** The number of bytes of the body that were sent; 0 if the client disconnected before. */
+  /** The number of bytes of the body that were sent; 0 if the client disconnected before any were sent. */
   readonly bytes: number
   /** Whether the complete response was sent. If not, the client disconnected or the response was aborted. */
   readonly complete: boolean
@@ -71,7 +74,7 @@ export interface BaseResponseEvent {
 export interface SendResult {
   readonly bytes: number
   readonly complete: boolean
-  /** An error that the body or a middleware threw after the response header had been sent. */
+  /** An error that the body or middleware threw after the response header had been sent. */
   readonly failure: { readonly error: unknown } | undefined
 }
 
@@ -80,7 +83,7 @@ const UNSENT: SendResult = { bytes: 0, complete: false, failure: undefined }
 /**
  * Sends a response, unless the host has already sent one or the client has disconnected. Supports middleware that
  * replaces methods of the response to read header fields, write to another stream, or delay the end.
- * @throws the error of the body or a middleware, if it occurs before the response header is sent
+ * @throws the error that the body or middleware throws, if that happens before the response header is sent
  */
 export function respond(
   request: IncomingMessage,
@@ -91,14 +94,14 @@ export function respond(
   return mayBeEarly ? sendInNextTick(request, response, result) : send(request, response, result, false)
 }
 
-/** Node emits a request before it parses a body in the same packet, so the body can be complete in the next tick. */
+/** Node emits a request before it parses a body in the same packet, so the body might be complete in the next tick. */
 async function sendInNextTick(
   request: IncomingMessage,
   response: ServerResponse,
   result: HttpResponse,
 ): Promise<SendResult> {
   await yieldToEventLoop()
-  // The rest of the packet can be malformed: then `node:http` has sent its own error response.
+  // If the rest of the packet was malformed, `node:http` has already sent its own error response.
   if (!isWritable(socketOf(request))) return UNSENT
   return send(request, response, result, isBodyPending(request))
 }
@@ -140,7 +143,8 @@ function send(request: IncomingMessage, response: ExtendedResponse, result: Http
 function buildHeaders(result: HttpResponse, extraHeaders: readonly string[] | undefined): string[] {
   const { headers, body, contentType = JSON_TYPE, allowsCaching } = result
   const length = typeof body === 'string' || body instanceof Uint8Array ? String(body.length) : undefined
-  // RFC 9111 forbids shared caches to store responses to requests with Authorization, but nginx does so by default.
+  // RFC 9111 forbids shared caches from storing responses to requests with Authorization, but nginx stores them by
+  // default.
   let allHeaders: string[]
   if (length !== undefined && !allowsCaching) {
     // Most responses take this path: creating an array with all its items is faster than appending to it.
@@ -171,7 +175,10 @@ function endAfterBody(request: IncomingMessage, response: ServerResponse): void 
   })
 }
 
-/** Whether the response has Node's own methods. If so, no middleware has to see the header, and faster calls can be used. */
+/**
+ * Whether the response has Node's own methods. If so, no middleware needs to see the header, and faster calls can be
+ * used.
+ */
 function isUnpatched(response: ServerResponse): boolean {
   const { prototype } = ServerResponse
   return (
@@ -194,7 +201,8 @@ export function addHeaders(response: ExtendedResponse, fields: readonly string[]
 }
 
 /**
- * Sends the response header. Middleware that wraps the response expects `setHeader` and ignores fields of `writeHead`.
+ * Sends the response header. Middleware that wraps the response expects `setHeader` and ignores fields that are passed
+ * to `writeHead`.
  */
 function writeHead(response: ServerResponse, status: number, headers: string[]): void {
   if (isUnpatched(response)) {
@@ -209,7 +217,7 @@ function removeHeader(response: ServerResponse, name: string): void {
   if (response.hasHeader(name)) response.removeHeader(name)
 }
 
-/** Converts a body for middleware, which can lose the encoding argument of `write` and `end`. */
+/** Converts a body for middleware, which may drop the encoding argument of `write` and `end`. */
 function decodeBody(body: string | Uint8Array): string | Uint8Array {
   return typeof body === 'string' ? Buffer.from(body, 'latin1').toString() : body
 }
@@ -223,8 +231,8 @@ function end(response: ServerResponse, body: string | Uint8Array | undefined): v
 /** Writes a chunk of the body. Returns whether the next chunk must wait until the response drains. */
 function writeChunk(response: ServerResponse, chunk: string | Uint8Array): boolean {
   const canWriteMore = isUnpatched(response) ? response.write(chunk, 'latin1') : response.write(decodeBody(chunk))
-  // Middleware that wraps `write` can return undefined and never emit `drain`. Node's streams continue in that case
-  // too.
+  // Middleware that wraps `write` may return undefined and never emit `drain`. Node's own streams keep writing in that
+  // case too.
   return (canWriteMore as boolean | undefined) === false
 }
 
@@ -245,7 +253,7 @@ async function streamBody(
 ): Promise<SendResult> {
   let bytes = 0
   let resumeWriting = (): void => undefined
-  // A single listener for all chunks: middleware can add it to another stream, from which `off` doesn't remove it.
+  // A single listener for all chunks: middleware may add it to another stream, and `off` wouldn't remove it from there.
   response.on('drain', () => resumeWriting())
   addResponseListener(response, 'close', () => resumeWriting())
   try {
@@ -263,7 +271,9 @@ async function streamBody(
   }
 }
 
-/** Aborts the response after an error of the body or a middleware. @throws the error, if nothing has been sent yet */
+/**
+ * Aborts the response after an error from the body or from middleware. @throws the error, if nothing has been sent yet
+ */
 function abortOrThrow(request: IncomingMessage, response: ServerResponse, bytes: number, thrown: unknown): SendResult {
   if (bytes === 0 && !response.headersSent) throw thrown
   const complete = response.writableEnded
@@ -277,20 +287,20 @@ function finishResponse(request: IncomingMessage, response: ServerResponse): Pro
       // The HTTP/2 compatibility API, and Node 20 and 22, emit `finish` even if the client has disconnected.
       resolve(streamOf(response)?.writableFinished ?? !isDisconnected(socketOf(request)))
     })
-    // The client can have disconnected while the last chunk was waiting.
+    // The client might have disconnected while the last chunk was waiting to be sent.
     onClose(response, () => resolve(false))
     response.end()
   })
 }
 
-/** Whether Node and a proxy can disagree on where the request ends, which allows request smuggling. */
+/** Whether Node and a proxy may disagree on where the request ends, which allows request smuggling. */
 export function hasAmbiguousFraming(request: IncomingMessage): boolean {
   const rawHeaders = rawHeadersOf(request)
   // After a request with Upgrade, Node discards the remaining data that it has read.
   if (headerValuesOf(rawHeaders, 'upgrade').length > 0) return true
   const codings = headerValuesOf(rawHeaders, 'transfer-encoding')
-  // HTTP/1.0 doesn't have transfer codings. With an empty coding, Node 20 accepts a Content-Length (RFC 9112 section
-  // 6.1).
+  // HTTP/1.0 doesn't have transfer codings. Together with an empty coding, Node 20 also accepts a Content-Length (RFC
+  // 9112 section 6.1).
   return codings.some((coding) => request.httpVersionMinor === 0 || coding.toLowerCase() !== 'chunked')
 }
 
@@ -300,8 +310,8 @@ function abortResponse(request: IncomingMessage, response: ServerResponse): void
   const stream = streamOf(response)
   if (stream !== undefined) return void stream.destroy(new Error('The response was aborted before it was complete'))
   // An HTTP/1.0 response ends when the connection closes (RFC 9112 section 6.3), so only a reset shows that data is
-  // missing. Node sends such a response for all versions but 1.1. An HTTP/1.1 response lacks its last chunk. Its
-  // connection isn't reset, because complete responses can still be queued on it.
+  // missing. Node sends such responses to requests of all versions except 1.1. An aborted HTTP/1.1 response already
+  // lacks its last chunk. Its connection isn't reset, because complete responses might still be queued on it.
   if (request.httpVersion !== '1.1' && response.socket) resetConnection(response.socket)
   response.destroy()
 }

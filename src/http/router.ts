@@ -3,7 +3,9 @@ import { decodePercent, toEscapablePattern } from './percent-encoding.ts'
 
 export interface Resource<Path extends string> {
   readonly path: Path
-  /** The decoded `{id}` segment; empty if the path has no such segment, undefined if it has a malformed escape. */
+  /**
+   * The decoded `{id}` segment; empty if the path has no such segment, undefined if the segment has a malformed escape.
+   */
   readonly id: string | undefined
   readonly query: string
 }
@@ -22,7 +24,7 @@ export function createRouter<Path extends string>(basePath: string, paths: reado
     const pathEnd = queryIndex === -1 ? originForm.length : queryIndex
     for (const { path, hasId, prefix, pattern } of resources) {
       let start = prefix.length
-      // Try the prefix first, because the pattern is slower and only needed for unnecessary escapes.
+      // Try the prefix first, because the pattern is slower, and only needed for paths with unnecessary escapes.
       if (!originForm.startsWith(prefix)) {
         pattern.lastIndex = 0
         if (!pattern.test(originForm)) continue

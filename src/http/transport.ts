@@ -10,7 +10,7 @@ export type HostRequest = IncomingMessage | Http2ServerRequest
 /** Returns the connection of a request, or null if a serverless adapter created the request without one. */
 export const socketOf = (request: { socket?: Duplex | null }): Duplex | null => request.socket ?? null
 
-/** Whether a request has an actual connection. Requests in tests can have a Socket that was never connected. */
+/** Whether a request has an actual connection. Requests in tests may have a Socket that was never connected. */
 export function isConnected(request: IncomingMessage): boolean {
   const socket = socketOf(request) as Socket | null
   return socket !== null && !socket.pending
@@ -20,7 +20,7 @@ export function isConnected(request: IncomingMessage): boolean {
 export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
   (message as { stream?: ServerHttp2Stream }).stream
 
-/** Adds a listener to the response itself. Middleware can replace `on` to add listeners to another stream. */
+/** Adds a listener to the response itself. Middleware might have replaced `on` to add listeners to another stream. */
 export function addResponseListener(
   response: ServerResponse,
   event: 'close' | 'finish' | 'socket',
@@ -35,9 +35,7 @@ export const isClosed = (response: ServerResponse): boolean =>
 /** Whether a connection is lost. Node 20 and 22 don't destroy a socket immediately after a failed write. */
 export const isDisconnected = (socket: Duplex | null): boolean => socket?.destroyed === true || Boolean(socket?.errored)
 
-/**
- * Whether a response can still be sent. After an error response of its own, plant-store/server has ended the socket.
- */
+/** Whether a response can still be sent. When plant-store/server sends its own error response, it ends the socket. */
 export const isWritable = (socket: Duplex | null): boolean =>
   socket === null || !(socket.writableEnded || isDisconnected(socket))
 

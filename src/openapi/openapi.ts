@@ -4,7 +4,7 @@ import { PLANT_PATHS, type PlantPaths } from './plant-paths.ts'
 
 /**
  * Any text without U+0000. Patterns can't require well-formed Unicode. The escape is `\x00`, because some client
- * generators replace `\u0000` by a NUL byte in the code that they generate.
+ * generators replace `\u0000` with a NUL byte in the code that they generate.
  */
 const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
 

@@ -3,7 +3,7 @@ import { readMember } from '../option-checks.ts'
 import { decodePlant, type EncodedPlant, type NewPlant } from './plant.ts'
 import type { Page, PageRequest, Store } from './store.ts'
 
-/** A page whose plants can already be encoded as JSON. */
+/** A page whose plants might already be encoded as JSON. */
 export interface EncodedPage extends Pick<Page, 'hasMore'> {
   readonly plants: readonly (EncodedPlant | NewPlant)[]
 }

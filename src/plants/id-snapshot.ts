@@ -4,8 +4,8 @@ const CHUNK_BYTES = 65_536
 const MAX_ENTRY_BYTES = 10
 
 /**
- * Stores ascending ids compactly: the difference between two ids as a variable-length integer (LEB128), with 7 bits per
- * byte, least significant first, and the high bit set on all bytes except the last.
+ * Stores ascending ids compactly, as the differences between consecutive ids. Each difference is a variable-length
+ * integer (LEB128): 7 bits per byte, least significant first, with the high bit set on all bytes except the last.
  */
 export class IdSnapshot {
   readonly #chunks: Uint8Array[] = []

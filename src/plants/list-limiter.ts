@@ -6,7 +6,7 @@ export interface ListContext {
   readonly client: unknown
 }
 
-/** Reports when the client of a list disconnects. */
+/** Reports whether and when the client that requested a list disconnects. */
 export interface ClientMonitor {
   isClosed(client: unknown): boolean
   onClose(client: unknown, listener: () => void): void
@@ -35,7 +35,7 @@ export class ListLimiter {
 
   /**
    * Acquires a slot. Returns undefined if a slot is free; otherwise a promise that resolves to true when the list gets
-   * a slot, or to false if the client disconnects before, or rejects after the timeout.
+   * a slot, or to false if the client disconnects first, and that rejects after the timeout.
    */
   acquire(list: ListContext): Promise<boolean> | undefined {
     const queue = this.#queues.get(list.owner) ?? { activeCount: 0, waiters: new Set() }
@@ -62,7 +62,7 @@ export class ListLimiter {
       }
       waiters.add(grantSlot)
       this.clients.onClose(client, () => {
-        // The list has already acquired a slot or timed out.
+        // The list isn't waiting anymore: it has acquired a slot or timed out.
         if (!waiters.delete(grantSlot)) return
         clearTimeout(timer)
         resolve(false)

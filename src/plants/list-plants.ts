@@ -8,7 +8,7 @@ import { MAX_PAGE, MAX_PAGE_BYTES } from './store.ts'
 import { IdSnapshot } from './id-snapshot.ts'
 
 export interface ListQuery {
-  /** The maximum number of plants; Infinity without a limit. */
+  /** The maximum number of plants; Infinity if there is no limit. */
   readonly limit: number
   readonly after: bigint | undefined
   readonly includesId: boolean
@@ -30,7 +30,7 @@ export interface ListResult {
 const MAX_SMALL_INTEGER = 2n ** 31n - 1n
 const CHUNK_BYTES = 65_536
 
-/** Lists plants. However long a list is, it keeps at most two store pages and one chunk of text in memory. */
+/** Lists plants. No matter how long the list is, at most two store pages and one chunk of text are kept in memory. */
 export function listPlants(list: ListRequest): MaybePromise<ListResult> {
   if (list.limit === 0) return { body: '[]', cursor: undefined }
   return chain(readPage(list, list.limit, list.after), createListResult, list)
@@ -83,7 +83,7 @@ async function readNextPage(list: ListRequest, limit: number, after: bigint | un
 
 /**
  * Reads the list twice: first for the ids, because the `Link` header precedes the body and contains the last id, and
- * then for the plants. If the ids need too much memory, the list is cut short.
+ * then for the plants. If the ids would take too much memory, the list is cut short.
  */
 async function listInTwoPasses(list: ListRequest, first: EncodedPage): Promise<ListResult> {
   const ids = new IdSnapshot()
@@ -100,8 +100,8 @@ async function listInTwoPasses(list: ListRequest, first: EncodedPage): Promise<L
 }
 
 /**
- * Reads the plants in the snapshot, and skips plants that were created after it. Otherwise the list would exceed its
- * limit, or its last plants would be dropped although the next page begins after them.
+ * Reads the plants in the snapshot, and skips plants that were created after the snapshot. Otherwise the list would
+ * exceed its limit, or its last plants would be dropped although the next page begins after them.
  */
 async function* readSnapshotPages(list: ListRequest, ids: IdSnapshot): AsyncGenerator<EncodedPage> {
   const snapshotIds = ids[Symbol.iterator]()
@@ -135,16 +135,16 @@ async function* encodePages(
   yield prefix === '[' ? '[]' : ']'
 }
 
-/** Encodes a list of a single page. Long text is streamed in chunks, because a store can return pages of any size. */
+/** Encodes a list of a single page. Long text is streamed in chunks, because a store may return pages of any size. */
 function encodePage(page: EncodedPage, includesId: boolean): ListResult['body'] {
   const { text } = encodePlants(page, 0, MAX_PAGE_BYTES, includesId)
   return text.length < MAX_PAGE_BYTES ? `[${text}]` : encodePages([page], includesId)
 }
 
 /**
- * Encodes plants of a page, from index `start` until the text has `maxBytes`. Returns the text and the index of the
- * next plant. A text that doesn't reach the end of the page ends with the opening brace of the next plant. For example,
- * three plants can result in these two texts:
+ * Encodes plants of a page, from index `start` until the text is at least `maxBytes` long. Returns the text and the
+ * index of the next plant. Unless the text reaches the end of the page, it ends with the opening brace of the next
+ * plant. For example, three plants can result in these two texts:
  *
  *     {"name":"Fern"},{"name":"Aloe"},{
  *     "name":"Ivy"}
@@ -167,5 +167,5 @@ function encodePlants({ plants }: EncodedPage, start: number, maxBytes: number, 
   return { text, end }
 }
 
-/** Formats an id. V8 takes twice as long to format a bigint as a small integer. */
+/** Formats an id. V8 takes twice as long to format a bigint as it does to format a small integer. */
 const formatId = (id: bigint): string => String(id >= 0n && id <= MAX_SMALL_INTEGER ? Number(id) : id)

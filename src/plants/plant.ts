@@ -3,9 +3,9 @@ import { decodeUtf8, encodeUtf8 } from './text.ts'
 
 /** A plant without its `id`, as in responses. */
 export interface Plant {
-  /** Any well-formed Unicode without U+0000; can be empty. */
+  /** Any well-formed Unicode without U+0000; may be empty. */
   readonly name: string
-  /** The type of the plant, such as `tropical`. Can be any text that is valid as a name. */
+  /** The type of the plant, such as `tropical`. May be any text that would be valid as a name. */
   readonly tag?: string | undefined
 }
 
@@ -16,8 +16,9 @@ export interface NewPlant extends Plant {
 }
 
 /**
- * Creates a plant. Without a tag, the plant has no `tag` member, because some databases reject undefined. The exception: if
- * `Object.prototype` has a `tag` (prototype pollution), the plant gets an own undefined `tag`, so that it doesn't inherit it.
+ * Creates a plant. Without a tag, the plant has no `tag` member, because some databases reject undefined. The exception
+ * is prototype pollution: if `Object.prototype` has a `tag`, the plant gets its own undefined `tag`, so that it doesn't
+ * inherit the other one.
  */
 export function createPlant(id: bigint, name: string, tag: string | undefined): NewPlant {
   if (tag !== undefined) return { id, name, tag }
@@ -25,7 +26,7 @@ export function createPlant(id: bigint, name: string, tag: string | undefined): 
   return plant.tag === undefined ? plant : { id, name, tag: undefined }
 }
 
-/** Returns the tag of a plant. Ignores a tag of `Object.prototype`. */
+/** Returns the tag of a plant. Ignores a tag that is inherited from `Object.prototype`. */
 export function tagOf(plant: Plant): string | undefined {
   const { tag } = plant
   return tag === undefined || hasOption(plant, 'tag') ? tag : undefined
@@ -57,8 +58,8 @@ export const closeObject = (json: string): string => json.slice(0, -SEPARATOR.le
 
 /**
  * Encodes the name and tag of a plant as JSON: `"name":"Fern","tag":"indoor"},{`. The opening brace is missing because
- * a list can insert an id after it. The separator is included so that a list appends one string for each plant instead
- * of two. The text is in UTF-8, with one character per byte.
+ * a list may insert an id after the brace. The separator is included so that a list appends one string for each plant
+ * instead of two. The text is in UTF-8, with one character per byte.
  */
 export function encodeFields(plant: EncodedPlant | NewPlant): string {
   if (plant instanceof EncodedPlant) return plant.json

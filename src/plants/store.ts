@@ -4,13 +4,13 @@ import { readMember } from '../option-checks.ts'
 import type { NewPlant } from './plant.ts'
 
 /**
- * Stores plants. Every method can return its result synchronously or as a promise.
+ * Stores plants. Every method may return its result synchronously or as a promise.
  *
  * A store keeps the plants of different owners separate: two owners can use the same id. It preserves `name`, `tag` and
- * every int64 `id` exactly. It can reject owners of more than 2,000 bytes of UTF-8.
+ * every int64 `id` exactly. It may reject owners that are longer than 2,000 bytes of UTF-8.
  *
- * If retrying can help, a method throws or rejects with {@link StoreUnavailableError}; any other error is a fault. The
- * test suite `plant-store/conformance` checks whether a store meets these requirements.
+ * If retrying can help, a method throws or rejects with {@link StoreUnavailableError}; any other error counts as an
+ * internal error. The test suite `plant-store/conformance` checks whether a store meets these requirements.
  */
 export interface Store {
   /**
@@ -19,8 +19,8 @@ export interface Store {
    */
   create(owner: string, plant: NewPlant): MaybePromise<boolean>
   /**
-   * Returns at most `limit` plants of the owner, in ascending order of id, with ids greater than `after`, and whether
-   * there are more. Can stop early, after at least one plant, once the names and tags amount to `maxBytes`.
+   * Returns at most `limit` of the owner's plants with ids greater than `after`, in ascending order of id, and whether
+   * there are more. May stop early, after at least one plant, once the names and tags add up to `maxBytes`.
    */
   list(owner: string, request: PageRequest): MaybePromise<Page>
   /**
@@ -28,11 +28,11 @@ export interface Store {
    * @returns false if the owner has no plant with this id
    */
   delete(owner: string, id: bigint): MaybePromise<boolean>
-  /** Throws or rejects if the store can't create and delete plants now, for any reason. */
+  /** Throws or rejects if, for whatever reason, the store currently can't create and delete plants. */
   ping?: (() => MaybePromise<void>) | undefined
   /** Releases the resources that the store itself opened. Safe to call twice. */
   close?: (() => MaybePromise<void>) | undefined
-  /** Closes the store at the end of an `await using`. */
+  /** Closes the store at the end of an `await using` scope. */
   [Symbol.asyncDispose]?: (() => Promise<void>) | undefined
 }
 
@@ -43,7 +43,7 @@ export interface Page {
   /** Plants of one owner, in ascending order of id. */
   readonly plants: readonly NewPlant[]
   /**
-   * Whether the owner has more plants after these. A store that can't know returns `true`: the service then requests
+   * Whether the owner has more plants after these. A store that doesn't know returns `true`: the service then requests
    * another page, and an empty page ends the list.
    */
   readonly hasMore: boolean
@@ -54,8 +54,8 @@ export interface PageRequest {
   /** The maximum number of plants to return, from 1 to {@link MAX_PAGE}. */
   readonly limit: number
   /**
-   * The store can stop after the plant with which the names and tags of the page reach this many bytes of UTF-8 (at
-   * least 1). A store can ignore this limit, but then its lists can take more memory.
+   * The store may end the page after the plant that brings the names and tags of the page to this many bytes of UTF-8
+   * (at least 1). A store may ignore this limit, but then its lists may take more memory.
    */
   readonly maxBytes: number
   /** Only plants with an id greater than this are returned. If absent, the page starts with the lowest id. */
@@ -66,15 +66,15 @@ export interface PageRequest {
 export const MAX_PAGE = 1000
 
 /**
- * The `maxBytes` of every {@link PageRequest} of the service. As JSON, the text of a page can be six times as large
- * (RFC 8259 section 7), and its last plant can be as large as a request body. Even then, a list takes less than 2 MiB
- * of memory.
+ * The `maxBytes` of every {@link PageRequest} of the service. As JSON, the text of a page may be six times as large
+ * (RFC 8259 section 7), and the last plant of the page may be as large as a request body. Even then, a list takes less
+ * than 2 MiB of memory.
  */
 export const MAX_PAGE_BYTES = 131_072
 
 /** Options of {@link StoreUnavailableError}. */
 export interface StoreUnavailableErrorOptions extends ErrorOptions {
-  /** Whether the operation could have taken effect, or could still do so. @default false */
+  /** Whether the operation might have taken effect, or might still do so. @default false */
   readonly isOutcomeUnknown?: boolean | undefined
 }
 
@@ -98,16 +98,16 @@ export class StoreUnavailableError extends Error {
   }
 
   /**
-   * Recognizes errors from another copy of this package too: a store can depend on its own copy, and two bundles
-   * contain a copy each.
+   * Recognizes errors from other copies of this package too: a store may depend on its own copy, and every bundle
+   * contains a copy.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // Check for an error first, because a mock can have every member, and a proxy can throw.
+    // Check that the value is an error first, because a mock might have every member, and a proxy might throw.
     if (this === StoreUnavailableError) return isNativeError(value) && Reflect.get(value, BRAND) === BRAND
     return Function.prototype[Symbol.hasInstance].call(this, value)
   }
 
-  /** Whether the operation could have taken effect, or could still do so. */
+  /** Whether the operation might have taken effect, or might still do so. */
   readonly isOutcomeUnknown: boolean
 
   /** @param message a message for the host; clients never see it */

@@ -6,9 +6,12 @@ export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** Encodes text as UTF-8 with one character per byte, so that `length` counts bytes and Node can send it as `latin1`. */
+/**
+ * Encodes text as UTF-8 with one character per byte, so that `length` counts bytes and Node can send the text as
+ * `latin1`.
+ */
 export function encodeUtf8(text: string): string {
-  // `Buffer.byteLength` also flattens a concatenated string, which reduces its memory.
+  // `Buffer.byteLength` also flattens a concatenated string, which then takes less memory.
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text).toString('latin1')
 }
 

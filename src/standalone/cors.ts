@@ -10,7 +10,7 @@ import { ASTERISK_PATH, type FindResource } from './requests.ts'
 import type { Origins } from './settings/variables.ts'
 
 /**
- * The response headers that pages of other origins can read in addition to those that the Fetch standard always
+ * The response headers that pages from other origins can read in addition to those that the Fetch standard always
  * exposes.
  */
 const EXPOSE_FIELDS = ['Access-Control-Expose-Headers', 'Link, WWW-Authenticate, Retry-After, X-Request-Id, Allow']
@@ -24,8 +24,8 @@ const PREFLIGHT_FIELDS = ['Access-Control-Allow-Headers', '*, Authorization', 'A
 const PREFLIGHT_RESPONSE: HttpResponse = { ...createResponse(204, [], undefined), allowsCaching: true }
 
 /**
- * Creates the CORS header fields of all responses, and a wrapper that answers preflights for paths the listener doesn't
- * know. If such a preflight failed, the browser would report a CORS error instead of the 404.
+ * Creates a function that returns the CORS header fields of a response, and a wrapper that answers preflights for paths
+ * that the listener doesn't know. If such a preflight failed, the browser would report a CORS error instead of the 404.
  */
 export function createCors(
   origins: Origins,
@@ -38,7 +38,7 @@ export function createCors(
   function findAllowedOrigin({ rawHeaders }: RequestHead): string | undefined {
     if (origins === '*') return '*'
     // The origin of a request that couldn't be parsed is unknown. If only one origin is allowed, naming it is safe:
-    // pages of other origins still can't read the response.
+    // pages from other origins still can't read the response.
     if (rawHeaders === undefined) return origins.size === 1 ? [...origins][0] : undefined
     const origin = headerValuesOf(rawHeaders, 'origin').join(', ')
     return origins.has(origin) ? origin : undefined

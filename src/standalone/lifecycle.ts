@@ -14,17 +14,17 @@ import type { Settings } from './settings/settings.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
-/** The parts of a running server that a shutdown closes. They're missing until they have started. */
+/** The parts of a running server that a shutdown closes. Each part is missing until it has started. */
 type RunningService = Partial<{ store: Store; http: HttpServer; isPortShared: boolean }>
 
 /**
  * Starts the standalone server, which shuts down gracefully on SIGTERM or SIGINT.
- * @throws SettingError if it can't open the store or listen on a port
+ * @throws SettingError if the server can't open the store or listen on a port
  */
 export async function start(settings: Settings): Promise<void> {
   const running: RunningService = {}
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal, settings, running))
-  // A write to a closed pipe emits an error, which must not end the server when the reader of its output exits.
+  // When the reader of the server's output exits, writes to the closed pipe emit errors. They must not end the server.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void exitProcess('crash', 1, { reason: describeError(error) }))
   logWarnings()
@@ -64,7 +64,7 @@ export async function start(settings: Settings): Promise<void> {
   if (configuredTokens === undefined) process.stdout.write(formatWelcomeMessage(url, demoToken, settings.page))
 }
 
-/** Logs process warnings of Node and of drivers as JSON instead of the text that Node prints. */
+/** Logs process warnings from Node and from drivers as JSON, instead of the text that Node would print. */
 function logWarnings(): void {
   // Node's own listener, which prints warnings. It's missing with `--no-warnings`.
   const defaultListener = process.listeners('warning').find(({ name }) => name === 'onWarning')
@@ -76,7 +76,7 @@ function logWarnings(): void {
 /**
  * Creates the table or the SQLite file if it doesn't exist (`--migrate`).
  * @throws SettingError with exit status 1 for problems that a starting server would wait out, such as an unreachable
- * database server, otherwise 2
+ * database server, and with exit status 2 for all others
  */
 export async function migrate(settings: Settings): Promise<void> {
   const url = settings.storeUrlFile?.value ?? settings.storeUrl
@@ -117,7 +117,7 @@ function createStoreEventLogger(): OnStoreEvent {
   let lastUnreachableReason: string | undefined
   return (event, error) => {
     const reason = typeof error === 'string' ? error : describeError(error)
-    // The store reports this after every attempt, so a repeated reason is logged only once.
+    // The store reports `unreachable` after every attempt, so a repeated reason is logged only once.
     if (event === 'unreachable' && reason === lastUnreachableReason) return
     if (event === 'unreachable') lastUnreachableReason = reason
     log(event, { reason })
@@ -165,7 +165,7 @@ async function stop(signal: NodeJS.Signals, settings: Settings, running: Running
     log('drain-delay', { signal, ms: drainDelayMs })
     await sleep(drainDelayMs)
   }
-  // The server observes the same deadline by itself, but closing the store could take longer.
+  // The HTTP server enforces the same deadline by itself, but closing the store could take longer.
   setTimeout(() => void exitEarly(`the shutdown took longer than ${drainTimeoutMs} ms`), drainTimeoutMs)
   if (http !== undefined) {
     log('drain', { signal, ...countConnections() })
@@ -190,14 +190,14 @@ async function exitProcess(
 ): Promise<void> {
   if (isExiting) return
   isExiting = true
-  // Lines are dropped while the log buffer is full, and the last line must not be.
+  // Lines are dropped while the log buffer is full. That must not happen to the last line.
   await flushLog()
   log(event, { exitStatus: status, ...fields }, status === 0 ? 'info' : 'error')
   await flushLog()
   if (hasPendingLookups()) {
     // `process.exit()` waits for the threads of pending DNS lookups, which take half a minute if the name servers are
-    // down. The default action of a signal doesn't wait. PID 1 of a container has no default action, so it exits when
-    // the lookup ends.
+    // down. The default action of a signal doesn't wait. PID 1 in a container has no default action, so it exits only
+    // when the lookup ends.
     process.removeAllListeners(signal)
     process.kill(process.pid, signal)
   }

@@ -10,7 +10,7 @@ import { SettingError } from './settings/variables.ts'
 interface ListenTarget extends Pick<Settings, 'host' | 'port' | 'reusePort' | 'socketMode'> {
   readonly hostVariable: string
   readonly portVariable: string
-  /** Whether a node:cluster worker opens its own listening socket instead of sharing the socket of the primary. */
+  /** Whether a node:cluster worker opens its own listening socket instead of sharing the primary's socket. */
   readonly exclusive: boolean
 }
 
@@ -34,14 +34,14 @@ interface InheritedSocket {
 
 /**
  * Returns the sockets that systemd passed to this process.
- * @throws SettingError unless there is exactly one for the service, and at most one named `admin`
+ * @throws SettingError unless there is exactly one socket for the service, and at most one named `admin`
  */
 export function findInheritedSockets(
   environment: NodeJS.ProcessEnv,
   pid: number = process.pid,
 ): { readonly service?: InheritedSocket; readonly admin?: InheritedSocket | undefined } {
   const { LISTEN_PID, LISTEN_FDS = '', LISTEN_FDNAMES = '' } = environment
-  // The variables can be inherited from a parent process, whose sockets they describe.
+  // The variables might be inherited from a parent process, in which case they describe that process's sockets.
   if (LISTEN_PID !== String(pid)) return {}
   const names = LISTEN_FDNAMES.split(':')
   const sockets = Array.from({ length: /^[12]$/.test(LISTEN_FDS) ? Number(LISTEN_FDS) : 0 }, (_, i) => {
@@ -90,18 +90,18 @@ async function listenOnDescriptor(server: Server, { descriptor, name }: Inherite
     )
   }
   const address = server.address() as AddressInfo | null
-  // Node reports no path for a Unix socket that it didn't create.
+  // Node doesn't report the path of a Unix socket that it didn't create.
   return address === null ? `unix:${name}` : formatUrl(address.address, address.port)
 }
 
 /**
- * Listens on a Unix socket, and removes its file when the server closes. Replaces a stale socket file, which nobody
- * listens on, because a killed process leaves its file behind.
+ * Listens on a Unix socket, and removes its file when the server closes. Replaces a stale socket file, on which no
+ * process listens, because a killed process leaves its file behind.
  */
 async function listenOnPath(server: Server, path: string, mode: number): Promise<string> {
-  // Listen under a temporary name, then link it to the real path: when a server closes, libuv removes the file with the
-  // name it was given, even if that is another process's file by then. The name is random because in a shared directory
-  // such as /tmp, another user could create a file with a name that is easy to guess.
+  // Listen under a temporary name, then link the socket to the real path: when a server closes, libuv removes the file
+  // under the name that it was given, even if that is another process's file by then. The name is random because in a
+  // shared directory such as /tmp, another user could create a file whose name is easy to guess.
   const name = `.${randomBytes(8).toString('base64url')}`
   const temporary = join(dirname(path), name)
   let folder: number | undefined
@@ -111,15 +111,14 @@ async function listenOnPath(server: Server, path: string, mode: number): Promise
     if (Buffer.byteLength(temporary) > MAX_SOCKET_PATH_BYTES) folder = openSync(dirname(path), 'r')
     // On Linux, /proc/self/fd gives an open directory a short path.
     const address = folder === undefined ? temporary : `/proc/self/fd/${folder}/${name}`
-    // With the umask, the file has the right permissions from the start. Before a later chmod, other users could
-    // connect.
+    // The umask gives the file the right permissions from the start. Until a later chmod, other users could connect.
     const umask = process.umask(0o777 & ~mode)
     // Without `exclusive`, the node:cluster primary would create the file later, with its own umask.
     const listening = once(server.listen({ path: address, exclusive: true }), 'listening')
     process.umask(umask)
     await listening
     const { ino, mode: created } = lstatSync(temporary, { bigint: true })
-    // A default ACL of the directory overrides the umask. chmod follows symbolic links, so it runs only if necessary.
+    // A default ACL on the directory overrides the umask. chmod follows symbolic links, so it runs only if necessary.
     if ((Number(created) & 0o777) !== mode) chmodSync(temporary, mode)
     linkSync(temporary, path)
     inode = ino

@@ -44,13 +44,13 @@ export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
   Object.keys(DEFAULT_LEVELS).map((event) => [event as LogEvent, 0]),
 )
 
-/** Whether the latest content of a watched settings file was rejected, by the variable that names the file. */
+/** Maps each variable that names a watched settings file to whether the latest content of the file was rejected. */
 export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
 const pendingReports = new Set<() => void>()
 
 /**
- * Writes an event to stderr as one line of JSON, or drops it while the buffer is full. No field must contain a token, a
- * query or a request body.
+ * Writes an event to stderr as one line of JSON, or drops the event while the buffer is full. Fields must never contain
+ * a token, a query or a request body.
  */
 export function log(event: LogEvent, fields: object, level: Level = DEFAULT_LEVELS[event]): void {
   eventCounts.set(event, eventCounts.get(event)! + 1)
@@ -70,7 +70,7 @@ function reportDropped(): void {
 
 /**
  * Creates a function that counts its calls and passes the count to `report`, at most once a second and when the log is
- * flushed. The count then starts again at 0.
+ * flushed. Each report resets the count to 0.
  */
 export function throttle(report: (count: number) => void): () => void {
   let count = 0
@@ -102,8 +102,8 @@ export async function flushLog(): Promise<void> {
 }
 
 /**
- * Formats the stacks of an error and of its causes, without their other properties: in the errors of database drivers,
- * these contain parts of plants.
+ * Formats the stack of an error and the stacks of its causes. Omits all other properties, because those of database
+ * driver errors contain parts of plants.
  */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error)
@@ -117,7 +117,7 @@ export function formatErrorCode(error: unknown): string {
   return [code, ...message.matchAll(/--allow-[a-z-]+/g)].join(' without ')
 }
 
-/** Returns the message of the innermost cause of an error, in one line. */
+/** Returns the message of the innermost cause of an error, on one line. */
 export function getRootCauseMessage(error: Error): string {
   if (error.cause instanceof Error) return getRootCauseMessage(error.cause)
   // If connecting fails for several addresses of a host, Node throws an AggregateError without a message.

@@ -65,7 +65,7 @@ export function createProgram(
     cors === undefined ? getRequestIdField : (request) => [...getRequestIdField(request), ...cors.getFields(request)],
     observer,
   )
-  // Node caches `remoteAddress` on first access. After the connection has closed, it returns only a cached value.
+  // Make Node cache `remoteAddress`. After the connection has closed, only a cached value is available.
   if (onResponse !== undefined) http.server.on('connection', ({ remoteAddress }) => remoteAddress)
   if (metrics === undefined) return { http, admin: undefined }
   metrics.instrumentServer(http)

@@ -20,12 +20,12 @@ const MALFORMED_TOKEN_MESSAGE =
 /**
  * Creates the observers that log requests.
  * @param accessLog whether to log every response
- * @param slowMs the duration from which a response is logged as slow, in milliseconds; by default none is
+ * @param slowMs the duration in milliseconds from which a response is logged as slow; if absent, no response is
  */
 export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLog {
   let hasReportedMalformedToken = false
   let latestFailure: { readonly request: string; readonly error: unknown } | undefined
-  // If the disk is full, every request fails, and the log is possibly on the same disk.
+  // Throttled because on a full disk every request fails, and the log might be on the same disk.
   const logFailure = throttle((count) => {
     const { request, error } = latestFailure!
     latestFailure = undefined

@@ -10,7 +10,8 @@ let generatedCount = 0
 const REQUEST_ID: unique symbol = Symbol('id')
 
 /**
- * Returns the ID of a request for its response and its log lines: the client's own if it's valid, otherwise a new one.
+ * Returns the ID of a request, which its response and its log lines contain. This is the client's own ID if it's valid,
+ * and otherwise a new one.
  */
 export function getRequestId(request: Pick<RequestHead, 'rawHeaders'> & { [REQUEST_ID]?: string | undefined }): string {
   return (request[REQUEST_ID] ??= readRequestId(request) ?? `${ID_PREFIX}${++generatedCount}`)

@@ -8,7 +8,7 @@ export interface QueuedWrite<Write, Result> {
   readonly write: Write
   /** The length of the plant's texts, in characters. */
   readonly length: number
-  /** In milliseconds, on the clock of `performance.now()`. */
+  /** A `performance.now()` time. */
   readonly expiresAt: number
   readonly resolve: (result: Result) => void
   readonly reject: (reason: unknown) => void

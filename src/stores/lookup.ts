@@ -13,8 +13,8 @@ const idleCallbacks: (() => void)[] = []
 let isStopped = false
 
 /**
- * Resolves a host name for a socket. If the name servers don't respond, the operating system's resolver can take half a
- * minute, can't be canceled, and keeps the process from exiting. Sockets to the same host therefore share a lookup.
+ * Resolves a host name for a socket. If the name servers don't respond, the operating system's resolver takes up to
+ * half a minute, can't be canceled, and keeps the process from exiting. So sockets to the same host share a lookup.
  * After {@link stopLookups}, sockets get the last result instead of starting a lookup.
  */
 export const lookup: LookupFunction = (hostname, options, callback) => {
@@ -38,7 +38,7 @@ export const lookup: LookupFunction = (hostname, options, callback) => {
   }
 }
 
-/** Starts no more lookups in the whole process, which is shutting down. */
+/** Prevents new lookups in the whole process. Called when the process shuts down. */
 export function stopLookups(): void {
   isStopped = true
 }

@@ -5,7 +5,9 @@ import { SortedPlants } from './sorted-plants.ts'
 
 /** A store that keeps plants in memory. */
 export interface MemoryStore extends Store {
-  /** Does nothing, so that `await using` works: the plants remain until the store is garbage-collected. */
+  /**
+   * Does nothing, and exists only so that `await using` works. The plants remain until the store is garbage-collected.
+   */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -14,8 +16,8 @@ const EMPTY_PLANTS = new SortedPlants()
 /**
  * Creates a store that keeps plants in memory until the process exits. Its methods return results synchronously.
  *
- * Creating or deleting a plant, or finding the start of a page, takes O(log n) time, in whatever order ids are added
- * and deleted. A plant takes little more memory than its JSON text.
+ * Creating or deleting a plant, or finding the start of a page, takes O(log n) time, no matter in which order ids are
+ * added and deleted. A plant takes little more memory than its JSON text.
  *
  * @example
  * import { createServer } from 'node:http'

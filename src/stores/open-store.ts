@@ -11,9 +11,9 @@ interface StoreScheme {
   readonly pattern: RegExp
   /** Whether all processes that open this URL see the same plants. */
   readonly isShared: (url: string) => boolean
-  /** Whether two URLs refer to the same store: only their passwords can differ. @throws Error if a URL is malformed */
+  /** Whether two URLs refer to the same store: only their passwords may differ. @throws Error if a URL is malformed */
   readonly isSame: (one: string, other: string) => boolean
-  /** Opens the store. Imports the code for the database only when it's called. */
+  /** Opens the store. The code for the database is imported only when this function is called. */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 
@@ -24,7 +24,7 @@ export const STORE_SCHEMES: readonly StoreScheme[] = [
     unavailableReason: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
     // Some drivers accept `sqlite://plants.db`. Here, SQLite would get the path `//plants.db`.
     pattern: /^sqlite:(?!\/\/)[^]/,
-    // SQLite URLs can name in-memory databases.
+    // SQLite URLs may refer to in-memory databases.
     isShared: (url) => !/:memory:|mode=memory|vfs=memdb/.test(url),
     isSame: Object.is,
     open: openSqlite,
@@ -47,7 +47,7 @@ async function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: Sto
   process.getBuiltinModule('node:sqlite')
   process.emitWarning = emitWarning
   return sqliteStore(url.slice('sqlite:'.length), {
-    // Fails before the call of the store times out, so the client gets 50300 (nothing was done) instead of 50301.
+    // Shorter than the timeout of the store call, so that the client gets 50300 (nothing was done) instead of 50301.
     busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     migrate,
     onWarning: (message) => onEvent('warning', message),

@@ -2,14 +2,17 @@ import type { EncodedPage } from '../plants/encoded-list.ts'
 import { countTextBytes, EncodedPlant } from '../plants/plant.ts'
 import type { PageRequest } from '../plants/store.ts'
 
-/** Collects the plants of a page until there are `limit` of them or their names and tags amount to `maxBytes`. */
+/** Collects the plants of a page until there are `limit` plants or their names and tags add up to `maxBytes`. */
 export class PageBuilder {
   readonly plants: EncodedPlant[] = []
   /** Whether `add` has rejected a plant because the page was full. */
   hasMore = false
   readonly #limit: number
   readonly #maxBytes: number
-  /** The size of the names and tags of the first `#countedPlants` plants, plus the whole JSON texts of the others. */
+  /**
+   * The size of the names and tags of the first `#countedPlants` plants, plus the size of the whole JSON texts of the
+   * others.
+   */
   #bytes = 0
   #countedPlants = 0
 
@@ -36,8 +39,8 @@ export class PageBuilder {
   }
 
   /**
-   * Whether the names and tags amount to `maxBytes`. Counting their bytes is expensive, and only needed once the JSON
-   * texts, which are longer, amount to `maxBytes`.
+   * Whether the names and tags add up to `maxBytes`. Counting their bytes is expensive, and only needed once the JSON
+   * texts, which are longer, add up to `maxBytes`.
    */
   get hasReachedMaxBytes(): boolean {
     if (this.#bytes < this.#maxBytes) return false

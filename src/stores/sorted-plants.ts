@@ -138,7 +138,7 @@ class SortedMap<Value> {
     }
     this.ids.copyWithin(index + 1, index, size)
     this.ids[index] = id
-    // V8 would give an empty array that grows a capacity of 17.
+    // Don't grow an empty array: V8 would increase its capacity to 17.
     if (size === 0) this.values = [value]
     else this.values.splice(index, 0, value)
   }
@@ -172,7 +172,7 @@ class SortedMap<Value> {
     if (ids.length > MIN_CAPACITY && size <= ids.length / 8) this.ids = ids.slice(0, ids.length / 4)
   }
 
-  /** Moves the entries from `index` on into a new map, and returns that map. There must be no tombstones. */
+  /** Moves all entries starting at `index` into a new map, and returns that map. There must be no tombstones. */
   splitAt(index: number): SortedMap<Value> {
     const tail = new SortedMap(this.ids.slice(index, this.size), this.values.slice(index))
     this.ids = this.ids.slice(0, index)

@@ -5,11 +5,11 @@ export interface MetricFamily {
   readonly samples: () => readonly Sample[]
 }
 
-/** The suffix distinguishes the series of a histogram, such as `_sum`. */
+/** The suffix, such as `_sum`, distinguishes the series of a histogram. */
 type Sample = readonly [labels: Labels, value: number, suffix?: string]
 
 /**
- * Labels of a series. Values must never come from a client, because it could then create any number of series, and
+ * Labels of a series. Values must never come from clients, because a client could then create any number of series, and
  * because values aren't escaped in the output.
  */
 export type Labels = Readonly<Record<string, string | number>>
@@ -48,8 +48,8 @@ export type Observe = (value: number) => void
 
 export interface Histogram extends MetricFamily {
   /**
-   * Adds a series, and returns the function that observes values for it. No other series can have the same labels. Keep
-   * the function for frequent observations, because adding a series is slow.
+   * Adds a series, and returns the function that observes values for it. No other series may have the same labels. Keep
+   * the function if values are observed often, because adding a series is slow.
    */
   readonly addSeries: (labels: Labels) => Observe
 }

@@ -24,7 +24,8 @@ import { createStoreCallMetrics } from './store-call-metrics.ts'
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
 
 /**
- * Returns the statuses of an operation, without 405 (of other methods) and 408 (sent before the operation is reached).
+ * Returns the documented statuses of an operation, except 405 (which only other methods get) and 408 (which is sent
+ * before the operation is reached).
  */
 function getDocumentedStatuses(path: string, method: string): readonly number[] {
   const pathItem = openapi.paths[path as ResourcePath] as Readonly<Record<string, Pick<OperationObject, 'responses'>>>
@@ -111,7 +112,7 @@ export function createMetrics(findResource: FindResource): Metrics {
       response.on('close', () => {
         activeRequests--
         const route = findResource(request)?.path ?? 'unmatched'
-        // The client can disconnect before a response is sent.
+        // The client might disconnect before a response is sent.
         const status = response.headersSent ? response.statusCode : 0
         const observe = getSeries(route, KNOWN_METHODS.indexOf(request.method!), status)
         observe((performance.now() - startedAt) / 1000)

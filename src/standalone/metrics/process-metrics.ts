@@ -46,7 +46,7 @@ export function createDescriptorMetrics(procDirectory = '/proc/self'): readonly 
   let openDescriptors: number
   try {
     maxDescriptors = Number(/^Max open files +(\d+)/m.exec(readFileSync(`${procDirectory}/limits`, 'utf8'))![1])
-    // Don't count the descriptor that lists the directory.
+    // Don't count the descriptor that is open for listing the directory.
     openDescriptors = readdirSync(`${procDirectory}/fd`).length - 1
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EMFILE') return []
@@ -72,7 +72,7 @@ function createEventLoopMetric(): MetricFamily {
 
   let expectedAt = performance.now() + TIMER_INTERVAL_MS
   const timer = setTimeout(() => {
-    // A timer can fire early, by less than a millisecond.
+    // Timers sometimes fire less than a millisecond early.
     observe(Math.max(0, performance.now() - expectedAt) / 1000)
     expectedAt = performance.now() + TIMER_INTERVAL_MS
     timer.refresh()

@@ -10,12 +10,14 @@ import { createProgramRouter, ASTERISK_PATH, type FindResource } from '../reques
 import { programDescription } from './program-description.ts'
 import type { Readiness } from './readiness.ts'
 
-/** The methods of each of the standalone server's own paths. */
+/** The methods that each of the standalone server's own paths supports. */
 export const PROGRAM_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 const ALL_METHODS = new Set([...PROGRAM_METHODS, ...RESOURCE_PATHS.flatMap(methodsOf)])
 
-/** The methods in the response to `OPTIONS *`, on the admin port too. OPTIONS comes last, as for a single path. */
+/**
+ * The methods in the response to `OPTIONS *`, on the admin port too. OPTIONS comes last, as it does for a single path.
+ */
 export const SERVER_METHODS: readonly string[] = [...ALL_METHODS]
   .filter((method) => method !== 'OPTIONS')
   .concat('OPTIONS')
@@ -121,7 +123,7 @@ async function handleRequest(handler: GetHandler | undefined, request: IncomingM
 export type StaticDocument = HttpResponse & { readonly body: string }
 
 /**
- * Creates the GET handler of a response that never changes. Clients with a cached copy get 304 (RFC 9110 section
+ * Creates the GET handler for a response that never changes. Clients with a cached copy get 304 (RFC 9110 section
  * 13.1.2).
  */
 export function createDocumentHandler(document: StaticDocument): (request: IncomingMessage) => HttpResponse {
@@ -134,7 +136,7 @@ export function createDocumentHandler(document: StaticDocument): (request: Incom
 
   return function getDocument({ headers: { 'if-none-match': ifNoneMatch = '' } }) {
     // If-None-Match uses the weak comparison, so a `W/` prefix doesn't matter. An entity tag can't contain quotes, so
-    // ours, which includes its quotes, can only match a whole list item.
+    // our tag, with the quotes around it, can only match a whole list item.
     return ifNoneMatch === '*' || ifNoneMatch.includes(etag) ? notModified : fullResponse
   }
 }

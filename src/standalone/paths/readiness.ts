@@ -5,7 +5,10 @@ import { describeError, log } from '../log.ts'
 
 export type Readiness = 'ready' | 'unready' | 'draining'
 
-/** How long the result of a ping is cached. Health checks need no token, so without a cache anyone could cause load. */
+/**
+ * How long the result of a ping is cached. Health checks need no token, so without a cache, anyone could put load on
+ * the store.
+ */
 const PING_INTERVAL_MS = 1000
 /**
  * The timeout of a ping. Together with the interval, it's less than 2 s, so a reported state is never older than that.
@@ -13,8 +16,8 @@ const PING_INTERVAL_MS = 1000
 const PING_TIMEOUT_MS = 900
 
 /**
- * Creates the function that checks the readiness. While the store isn't ready, it's pinged every second, so that its
- * recovery is logged even without health checks.
+ * Creates the function that checks the readiness. While the store isn't ready, the function pings it every second, so
+ * that a recovery is logged even without health checks.
  */
 export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {
   let wasReady = true
@@ -32,7 +35,7 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
-      // Don't check the elapsed time here: a timer can fire up to 1 ms early.
+      // Don't check the elapsed time here: timers sometimes fire up to 1 ms early.
       timer = setTimeout(() => isDraining() || startPing(), PING_INTERVAL_MS).unref()
     }
   }

@@ -9,7 +9,9 @@ import type { Tokens } from './tokens.ts'
 const CHECK_INTERVAL_MS = 10_000
 const NO_FILE_REASON = 'PLANT_STORE_TOKENS_FILE is not set, so there is no file to reread'
 
-/** Creates the token lookup. If the tokens come from a file, they're reloaded when it changes and on `reload()`. */
+/**
+ * Creates the token lookup. If the tokens come from a file, they're reloaded when the file changes and on `reload()`.
+ */
 export function createTokenSource(
   tokens: Tokens,
   file: SettingFile<Tokens> | undefined,
@@ -41,7 +43,8 @@ function* compareTokens(before: Tokens, after: Tokens): CooperativeTask<Readonly
 }
 
 /**
- * Creates the source of the store URL. If the URL comes from a file, a new password in it applies without a restart.
+ * Creates the source of the store URL. If the URL comes from a file, a new password in that file takes effect without a
+ * restart.
  */
 export function createStoreUrlSource(
   url: string,

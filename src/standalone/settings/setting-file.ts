@@ -10,7 +10,7 @@ const MAX_FILE_BYTES = 16 * 2 ** 20
 /** Without O_NONBLOCK, opening a FIFO would block until another process opens it for writing. */
 const OPEN_FLAGS = constants.O_RDONLY | constants.O_NONBLOCK
 
-/** A settings file as it was read at startup. The bytes of the file aren't kept, because they can be secrets. */
+/** A settings file as it was read at startup. The bytes of the file aren't kept, because they might be secret. */
 export interface SettingFile<T> {
   readonly variable: string
   readonly path: string
@@ -18,7 +18,7 @@ export interface SettingFile<T> {
   readonly digest: string
   readonly endsWithNewline: boolean
   readonly value: T
-  /** Parses the content of the file in steps. Throws a SettingError if it's invalid. */
+  /** Parses the content of the file in steps. Throws a SettingError if the content is invalid. */
   readonly parse: (bytes: Buffer) => CooperativeTask<T>
   /** The permission bits of the file. */
   readonly mode: number
@@ -26,7 +26,7 @@ export interface SettingFile<T> {
 
 export type FileVariable<T> = Variable<SettingFile<T> | undefined>
 
-/** @param parse receives the content of the file without a byte-order mark */
+/** @param parse receives the content of the file, stripped of any byte-order mark */
 export function settingFile<T>(
   name: string,
   description: string,
@@ -69,7 +69,8 @@ export function textFile(name: string, inlineVariable: Variable<string>): FileVa
 }
 
 /**
- * Logs a warning if other users can read or write a settings file, which can contain secrets. Windows has no such bits.
+ * Logs a warning if other users can read or write a settings file, which might contain secrets. Windows doesn't have
+ * these permission bits.
  */
 export function warnAboutPermissions({ variable, path, mode }: SettingFile<unknown>): void {
   if (process.platform === 'win32' || (mode & 0o006) === 0) return
@@ -87,7 +88,7 @@ function decodeUtf8(variable: string, bytes: Buffer): string {
 }
 
 /**
- * Reads a file up to the size that it has when it's opened, because some files never end.
+ * Reads a file, but only up to the size that it has when it's opened, because some files never end.
  * @throws SettingError if the file can't be read, isn't a regular file, or is too large
  */
 export function readSettingFile(variable: string, path: string): { readonly bytes: Buffer; readonly mode: number } {

@@ -155,7 +155,7 @@ const VARIABLES: { readonly [K in keyof Settings]: Variable<Settings[K]> } = {
   ...(Object.fromEntries(limitEntries) as Record<keyof ConfigurableLimits, Variable<number>>),
 }
 
-/** Reads all settings. @throws SettingError for the first one that is invalid */
+/** Reads all settings. @throws SettingError for the first invalid setting */
 export function readSettings(environment: NodeJS.ProcessEnv, version: string = process.versions.node): Settings {
   const ownEnvironment = removeServiceLinks(environment)
   const isSet = ({ name }: { readonly name: string }): boolean => ownEnvironment[name] !== undefined
@@ -204,8 +204,8 @@ function checkReusePort(settings: Settings, version: string): void {
 }
 
 /**
- * Reads only where the server listens, so that other settings, such as an invalid token file, can't fail a health
- * check.
+ * Reads only the settings for the address that the server listens on, so that a problem with other settings, such as an
+ * invalid token file, can't make a health check fail.
  */
 export function readAddress(environment: NodeJS.ProcessEnv): Pick<Settings, 'host' | 'port'> {
   return { host: readVariable(environment, VARIABLES.host), port: readVariable(environment, VARIABLES.port) }

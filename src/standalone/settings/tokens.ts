@@ -9,7 +9,7 @@ export type Tokens = ReadonlyMap<string, Caller>
 
 /**
  * A token can't contain a colon, so the last colon ends the owner. An owner can't contain characters that might be
- * meant to separate entries, or invisible characters, which can be copied from a web page by accident.
+ * meant to separate entries, or invisible characters, which are easily copied from a web page by accident.
  */
 const ENTRY_PATTERN = new RegExp(
   String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
@@ -25,7 +25,8 @@ const MISREAD_DIGEST_MESSAGE =
   'the older form owner:$sha256$<digits> needs single quotes, or a shell expands its $'
 
 /**
- * Matches the name of a digest in an unsupported form, without the `s`, because make expands the `$s` of `$sha256$`.
+ * Matches the name of a digest in an unsupported form. Doesn't require the `s`, because make expands the `$s` in
+ * `$sha256$`.
  */
 const DIGEST_NAME = /ha-?256/i
 /**
@@ -34,12 +35,15 @@ const DIGEST_NAME = /ha-?256/i
 const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
 
 /**
- * Matches what a shell leaves of `$sha256$2434cf…`: it expands the parameter `$2`, or `$0` to a name such as `zsh`, and
- * 63 digits remain. Fewer remain where the number of a parameter can have several digits, as in zsh and in Dockerfiles.
- * There are more if the value of the parameter ends with digits itself, as a process ID does.
+ * Matches what a shell leaves of `$sha256$2434cf…`. The shell expands the parameter `$2` (or `$0`, to a name such as
+ * `zsh`), and 63 digits remain. Fewer digits remain where parameter numbers may have several digits, as in zsh and in
+ * Dockerfiles. More remain if the value of the parameter itself ends with digits, as a process ID does.
  */
 const EXPANDED_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
-/** Matches the same after an expanded value whose last letter is also a hexadecimal digit, such as `prod`. */
+/**
+ * Matches the 63 remaining digits after an expanded value whose last letter is also a hexadecimal digit, such as
+ * `prod`.
+ */
 const EXPANDED_DIGEST_AFTER_WORD = /[g-z][a-f][0-9a-f]{63}$/i
 
 /**
@@ -51,7 +55,7 @@ function isLikelyDigest(owner: string, token: string): boolean {
   // Only the end of the token is searched, because searching all of a long token for digits takes quadratic time.
   const tail = token.slice(-72)
   if (EXPANDED_DIGEST.test(tail) || EXPANDED_DIGEST_AFTER_WORD.test(tail)) return true
-  // In a script, `$0` expands to its path, such as `./deploy.sh`.
+  // In a script, `$0` expands to the path of the script, such as `./deploy.sh`.
   return token.includes('/') && /[0-9a-f]{63}$/i.test(tail)
 }
 
@@ -71,7 +75,8 @@ export function tokenFile(name: string, listVariable: string): FileVariable<Toke
 }
 
 /**
- * Parses token entries. Errors contain the number of the invalid entry, but never its text, which can contain a token.
+ * Parses token entries. Errors contain the number of the invalid entry, but never its text, which might contain a
+ * token.
  */
 function* parseTokens(variable: string, unit: 'entry' | 'line', text: string): CooperativeTask<Tokens> {
   try {
@@ -90,7 +95,7 @@ function* parseEntries(variable: string, unit: 'entry' | 'line', text: string): 
   let previousEnd = 0
   for (const { 0: rawEntry, index } of text.matchAll(unit === 'entry' ? /[^,]+/g : /[^\n]+/g)) {
     yield
-    // Only separators are between two matches, and each of them begins a new entry, even if that is empty.
+    // Between two matches there are only separators, and each separator begins a new entry, even an empty one.
     entryNumber += index - previousEnd
     previousEnd = index + rawEntry.length
     const entry = rawEntry.trim()

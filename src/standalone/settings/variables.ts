@@ -2,21 +2,26 @@ import { MAX_TIMER_MS } from '../../option-checks.ts'
 import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../plants/stray-characters.ts'
 
 const PREFIX = 'PLANT_STORE_'
-/** Matches variables that Kubernetes sets for a service named `plant-store`. Their prefix is the same as ours. */
+/**
+ * Matches variables that Kubernetes sets for a service named `plant-store`. They have the same prefix as our settings.
+ */
 const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
-/** Matches the values of the Kubernetes variables whose names end in `_PORT`, as those of our settings can too. */
+/**
+ * Matches the values of Kubernetes variables whose names end in `_PORT`. Names of our own settings may end like that,
+ * too.
+ */
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 
 /**
  * Thrown when a setting is invalid, or when the resource that it refers to isn't available. The message names the
- * variable and what it must be, and never contains its value, which can be a secret.
+ * variable and says what its value must be, but never contains the value, which might be secret.
  */
 export class SettingError extends Error {
   static {
     this.prototype.name = 'SettingError'
   }
 
-  /** The exit status of the process: 1 if the same settings can work later, otherwise 2. */
+  /** The exit status of the process: 1 if the same settings might work later, otherwise 2. */
   readonly exitStatus: 1 | 2
 
   constructor(message: string, exitStatus: 1 | 2 = 2) {
@@ -30,7 +35,7 @@ export interface Variable<T> {
   readonly defaultValue: string | undefined
   /** What the variable sets, for `--help`. */
   readonly description: string
-  /** The valid values, as they complete "must be …" in an error message. */
+  /** The valid values, worded to complete "must be …" in an error message. */
   readonly expects: string
   /** @throws SettingError if the value is invalid */
   readonly parse: (value: string) => T
@@ -85,7 +90,7 @@ export function text<P extends string | undefined>(
   )
 }
 
-/** Defines a setting that is an integer, by default within the bounds of a timeout in milliseconds. */
+/** Defines an integer setting. The default bounds are those of a timeout in milliseconds. */
 export function integer<P extends number | undefined>(
   name: string,
   defaultValue: P,
@@ -147,8 +152,8 @@ export function removeServiceLinks(environment: NodeJS.ProcessEnv): NodeJS.Proce
 
 /**
  * Rejects unknown variables with our prefix, because a misspelled PLANT_STORE_TOKENS must never start a server with a
- * demo token. Also rejects invisible characters in names: the byte-order mark of an env file becomes part of its first
- * name.
+ * demo token. Also rejects invisible characters in names: the byte-order mark of an env file becomes part of the first
+ * name in the file.
  * @throws SettingError if a name is invalid
  */
 export function checkVariableNames(environment: NodeJS.ProcessEnv, knownNames: readonly string[]): void {
@@ -169,10 +174,10 @@ function findNearestName(name: string, knownNames: readonly string[]): string {
   return knownNames[distances.indexOf(Math.min(...distances))]!
 }
 
-/** Removes our prefix, so that PORT is the nearest name of PLANT_STORE_PORT. */
+/** Removes our prefix, so that PORT is the name closest to PLANT_STORE_PORT. */
 const removePrefix = (name: string): string => (name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name)
 
-/** Returns the Levenshtein distance of two texts, in time proportional to the product of their lengths. */
+/** Returns the Levenshtein distance between two texts, in time proportional to the product of their lengths. */
 function computeEditDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (const [i, char] of Array.from(a).entries()) {

@@ -6,14 +6,17 @@ import { log, rejectedFiles } from '../log.ts'
 import { endsWithNewline, rereadSettingFile, type SettingFile } from './setting-file.ts'
 import { SettingError } from './variables.ts'
 
-/** The delay before the second check of a changed file. Both must agree, because a file can be half written. */
+/**
+ * The delay before the second check of a changed file. Both checks must see the same content, because a file might be
+ * half written.
+ */
 const RECHECK_DELAY_MS = 100
 const HALF_WRITTEN_MESSAGE =
   'the file must end with a newline, as its previous version did; it might not be completely written yet'
 
 /**
- * Watches a file, and applies its content whenever that has changed. Checks the content rather than the modification
- * time or the inode, because mounted secrets are swapped by symbolic link.
+ * Watches a file, and applies its content whenever the content has changed. Checks the content rather than the
+ * modification time or the inode, because mounted secrets are swapped by symbolic link.
  * @param apply applies the new value and returns the fields of its log event; throws if the value can't be applied
  * @param describeKept returns the log fields that describe the value still in effect, for a file that is missing,
  * invalid or half written
@@ -27,7 +30,9 @@ export function watchFile<T>(
   checkIntervalMs: number,
 ): () => void {
   let hadFinalNewline = hadFinalNewlineAtStart
-  /** The result of the last check: an error message, or a digest of the content, because the content can be secret. */
+  /**
+   * The result of the last check: an error message, or a digest of the content, because the content might be secret.
+   */
   let lastSeen = digest
   let applied = lastSeen
   let latestCheck = Promise.resolve()
@@ -43,7 +48,7 @@ export function watchFile<T>(
   }
 
   async function check(isForced: boolean): Promise<void> {
-    // Otherwise, after a slow read, the next check could run right after this one and see the same half-written
+    // Without this, after a slow read, the next check could run right after this one and see the same half-written
     // content.
     clearTimeout(timer)
     const result = await rereadSettingFile(variable, path).catch((error: unknown) => error as SettingError)
@@ -56,7 +61,7 @@ export function watchFile<T>(
     }
     // Erase the secrets: freed memory keeps its bytes until it's reused.
     if (!(result instanceof SettingError)) result.fill(0)
-    // SIGHUP can arrive before the file is completely written, so a check follows soon.
+    // SIGHUP may arrive before the file is completely written, so check again soon.
     scheduleCheck(isForced || !isStable ? RECHECK_DELAY_MS : checkIntervalMs)
   }
 

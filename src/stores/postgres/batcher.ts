@@ -7,14 +7,14 @@ export interface BatcherOptions {
   /** The maximum number of batches in flight. */
   readonly maxInFlight: number
   readonly maxBatch: number
-  /** How long a write can wait in the queue. */
+  /** How long a write may wait in the queue, in milliseconds. */
   readonly timeoutMs: number
   readonly onBatch: (size: number) => void
 }
 
 /**
  * Creates a function that queues writes and sends them in order. Writes that arrive while the maximum number of batches
- * is in flight share the next batch. If a value is rejected, only the write with that value fails.
+ * is in flight share the next batch. If the database rejects a value, only the write with that value fails.
  */
 export function createBatcher<Write, Result>(
   send: (batch: readonly Write[]) => Promise<readonly Result[]>,
@@ -27,7 +27,7 @@ export function createBatcher<Write, Result>(
     for (; queue.length > 0 && inFlight < maxInFlight; finishedSize = 0) void startBatch(finishedSize)
   }
 
-  /** @param finishedSize the size of the batch whose end starts this one; 0 if a new write starts it */
+  /** @param finishedSize the size of the batch that has just finished; 0 if a new write starts this batch */
   async function startBatch(finishedSize: number): Promise<void> {
     // The callers of the finished batch will probably write again soon. Taking half of the expected total keeps
     // successive batches about equal in size.
@@ -42,7 +42,8 @@ export function createBatcher<Write, Result>(
   }
 
   async function sendBatch(entries: readonly QueuedWrite<Write, Result>[]): Promise<void> {
-    // Without this, an unresponsive server would later work through the writes of clients that have timed out.
+    // Drop writes that have timed out. Otherwise a server that was unresponsive would work through all of them when it
+    // recovers.
     const now = performance.now()
     const batch = entries.filter(({ expiresAt, reject }) => {
       if (now > expiresAt) reject(new StoreUnavailableError('The write timed out in the queue.'))

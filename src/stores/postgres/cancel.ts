@@ -24,10 +24,10 @@ export function cancelStatement(connection: Connection, timeoutMs: number): Prom
 
     const { remoteAddress } = (connection.connection?.stream ?? {}) as Partial<Socket>
     const socket = connect(addressOf(connection, remoteAddress))
-    // The timeout applies to each of the up to four round trips, because the server can be far away.
+    // The timeout applies to each of the up to four round trips, because the server might be far away.
     const timer = setTimeout(() => socket.destroy(new NoResponseError(timeoutMs)), timeoutMs)
     let isSent = false
-    // The server doesn't respond. It closes the connection after it has sent the signal.
+    // The server doesn't respond to a cancel request. It closes the connection after it has sent the signal.
     socket.on('error', reject).once('close', () => {
       clearTimeout(timer)
       if (isSent) resolve()
@@ -48,7 +48,7 @@ export function cancelStatement(connection: Connection, timeoutMs: number): Prom
         timer.refresh()
         // If the original connection uses TLS, never send the secret key without TLS.
         if (response.toString() === 'S') {
-          // The same options as `pg` uses for its own connection. `key` must be copied explicitly, because `pg` makes
+          // The same options that `pg` uses for its own connection. `key` must be copied explicitly, because `pg` makes
           // it non-enumerable.
           const tlsOptions = ssl === true ? {} : { ...ssl, key: ssl.key }
           const tlsSocket = connectTls({ socket, host, ...tlsOptions, ...(isIP(host) === 0 && { servername: host }) })

@@ -4,9 +4,9 @@ import { DATABASE_COLLATION_VERSION, INSPECT_TABLE, type TableInspection } from 
 
 /**
  * Checks that the server of a connection is writable, and that the store can use the table.
- * @param schema the schema in which the table was found before; null if it hasn't been found yet
+ * @param schema the schema in which an earlier check found the table; null if the table hasn't been found yet
  * @throws UnsuitableDatabaseError if the database must be changed before the store can use it
- * @throws Error if the check failed for a reason that can be temporary
+ * @throws Error if the check failed for a reason that might be temporary
  */
 export async function checkConnection(connection: Connection, schema: string | null): Promise<TableInspection> {
   const inspection = JSON.parse((await queryValue(connection, INSPECT_TABLE, [schema]))!) as TableInspection
@@ -27,7 +27,8 @@ export async function checkConnection(connection: Connection, schema: string | n
   }
   const outdatedCollation = await findOutdatedCollation(connection, inspection)
   if (outdatedCollation !== null) {
-    // Not an UnsuitableDatabaseError, which would end the standalone server: it can wait until the indexes are rebuilt.
+    // Not an UnsuitableDatabaseError, which would end the standalone server. The server can wait until the indexes have
+    // been rebuilt.
     const table = `${inspection.schema}.plant_store_plants`
     throw new Error(
       `The sort order of ${outdatedCollation} may have changed since the indexes of ${table} ` +

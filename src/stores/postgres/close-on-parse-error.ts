@@ -6,12 +6,13 @@ type Listener = (chunk: Buffer) => unknown
 const wrappedListeners = new WeakSet<Listener>()
 
 /**
- * Closes a connection when the driver can't parse a response: a text longer than the maximum length of a string, or
- * garbage from a broken proxy. `pg` parses in a `data` listener, so the exception would otherwise crash the process.
+ * Closes a connection when the driver can't parse a response, such as a text that exceeds the maximum length of a
+ * string, or garbage from a broken proxy. `pg` parses in a `data` listener, so the exception would otherwise crash the
+ * process.
  */
 export function closeOnParseError(stream: object | undefined): void {
   const emitter = stream as Duplex | undefined
-  // Other drivers can have no stream, or a stream of another type.
+  // Other drivers may have no stream, or a stream of another type.
   if (typeof emitter?.listeners !== 'function') return
   for (const listener of emitter.listeners('data') as Listener[]) {
     if (wrappedListeners.has(listener)) continue

@@ -4,8 +4,8 @@ import type { Connection, ConnectionPool } from './pool.ts'
 const RETRY_INTERVAL_MS = 500
 
 /**
- * Requests another connection every 500 ms until one of the requests succeeds, or until all of them have failed. During
- * a failover, a connection attempt can hang although the next attempt would succeed immediately.
+ * Requests another connection from the pool every 500 ms, until one of the requests succeeds or until all of them have
+ * failed. During a failover, a connection attempt might hang although the next attempt would succeed immediately.
  * @param timeoutMs how long to keep starting new requests
  */
 export function connectWithRetry(pool: ConnectionPool, timeoutMs: number): Promise<Connection> {
@@ -25,7 +25,7 @@ export function connectWithRetry(pool: ConnectionPool, timeoutMs: number): Promi
 
     function connect(): void {
       pending++
-      // `connect()` of the driver can throw synchronously, for example if a certificate file is missing.
+      // The driver's `connect()` might throw synchronously, for example if a certificate file is missing.
       const connecting = (async () => pool.connect())()
       connecting.then(
         (connection) => (isSettled ? connection.release() : settle(connecting)),

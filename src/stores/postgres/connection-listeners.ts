@@ -4,10 +4,10 @@ import type { Connection, ConnectionPool } from './pool.ts'
 /** The PostgreSQL function that waits for the synchronous standby. It sends a notice only if its wait was canceled. */
 const STANDBY_WAIT_ROUTINE = 'SyncRepWaitForLSN'
 
-/** Pools and connections that already have the listeners, because several stores can share a pool. */
+/** Pools and connections that already have the listeners. Several stores may share a pool. */
 const listenedTo = new WeakSet<ConnectionPool | Connection>()
 
-/** Connections on which a commit was reported that the synchronous standby didn't confirm. */
+/** Connections whose server reported a commit that the synchronous standby hasn't confirmed. */
 const unconfirmedConnections = new WeakSet<Connection>()
 
 /**
@@ -17,11 +17,11 @@ export function addPoolListeners(pool: ConnectionPool): void {
   if (listenedTo.has(pool)) return
   listenedTo.add(pool)
   pool.on?.('error', () => undefined)
-  // A connection can break as soon as it's established, before `pool.connect()` resolves.
+  // A connection might break as soon as it's established, before `pool.connect()` resolves.
   pool.on?.('connect', addConnectionListeners)
 }
 
-/** Adds listeners to a connection, which can be older than the store. */
+/** Adds listeners to a connection, which might be older than the store. */
 export function addConnectionListeners(connection: Connection): void {
   if (listenedTo.has(connection)) return
   listenedTo.add(connection)
@@ -30,7 +30,7 @@ export function addConnectionListeners(connection: Connection): void {
   connection.on('notice', ({ routine }) => routine === STANDBY_WAIT_ROUTINE && unconfirmedConnections.add(connection))
 }
 
-/** Forgets the commits of earlier statements. Call this before each statement. */
+/** Forgets unconfirmed commits of earlier statements. Call this before each statement. */
 export function resetUnconfirmedCommit(connection: Connection): void {
   unconfirmedConnections.delete(connection)
 }

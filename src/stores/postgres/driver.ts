@@ -22,7 +22,7 @@ function requireDriver(): typeof import('pg') {
     return createRequire(import.meta.url)('pg') as typeof import('pg')
   } catch (error) {
     // If plant-store is installed globally or in a package manager's own store, it can't resolve `pg`. Try the working
-    // directory.
+    // directory instead.
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
     return createRequire(join(cwd(), 'package.json'))('pg') as typeof import('pg')
   }
@@ -49,7 +49,7 @@ interface DriverConnection {
 /**
  * Creates the client class for the pool.
  * @param readTarget returns the connection parameters. It's called for each new connection, because passwords and
- *   certificates are rotated
+ *   certificates might be rotated
  * @returns the class, and a function that aborts the connection attempts in progress
  */
 export function createClientClass(
@@ -68,7 +68,7 @@ export function createClientClass(
         enableChannelBinding: channelBinding === 'prefer' || channelBinding === 'require',
       })
       const connection = this.connection as unknown as DriverConnection
-      // Versions of `pg` that ignore the `stream` option can also connect without TLS although the URL requires TLS.
+      // Versions of `pg` that ignore the `stream` option might also connect without TLS although the URL requires it.
       if (!(connection.stream instanceof DatabaseSocket)) {
         throw new Error('the pg driver is too old; install version 8.16 or later (npm install pg@8)')
       }
@@ -94,9 +94,9 @@ export function createClientClass(
 }
 
 /**
- * Closes a connection before it sends a password to a server that can't prove that it terminates the TLS session. An
- * exception in these listeners closes the connection immediately, even if the server has already sent ReadyForQuery:
- * see {@link closeOnParseError}.
+ * Closes the connection before the driver sends the password, unless the server proves that it terminates the TLS
+ * session itself. An exception in these listeners closes the connection immediately, even if the server has already
+ * sent ReadyForQuery: see {@link closeOnParseError}.
  */
 function requireChannelBinding(connection: DriverConnection): void {
   let isOffered = false

@@ -4,7 +4,7 @@ import { isError } from '../../option-checks.ts'
 // for operators in docs/postgres.md in sync.
 
 /**
- * Errors for which retrying can help: the connection failed (08), the transaction was rolled back (40) or had been
+ * Errors for which retrying may help: the connection failed (08), the transaction was rolled back (40) or had been
  * aborted earlier (25P02), the server ran out of a resource (53), canceled the statement, or is stopping or starting
  * (57), the operating system reported an error (58), the snapshot is too old (72), the server is read-only (25006), one
  * of the server's timeouts expired (25P03, 25P04, 55P03), or another session is using the object (55006).
@@ -12,9 +12,9 @@ import { isError } from '../../option-checks.ts'
 const TRANSIENT_STATES = /^(?:08|40|53|57|58|72|25006|25P0[234]|55006|55P03)/
 
 /**
- * Errors after which the statement may have been committed: the session ended, the server doesn't know the outcome
- * (40003), or it reported an I/O error (58030), which can happen during a commit. Excluded are a server that is
- * starting (57P03) and one that `postgres_fdw` can't connect to (08001), because they haven't executed the statement.
+ * Errors after which the statement might have been committed: the session ended, the server doesn't know the outcome
+ * (40003), or it reported an I/O error (58030), which may happen during a commit. A server that is starting (57P03) and
+ * one that `postgres_fdw` can't connect to (08001) are excluded, because they haven't executed the statement.
  */
 const OUTCOME_UNKNOWN_STATES = /^(?:08(?!001)|57P(?!03)|25P0[34]|40003|58030)/
 
@@ -42,8 +42,8 @@ export class UnreadableResponseError extends Error {
 }
 
 /**
- * A statement was canceled, but it may be committed, here or on another server. It can still get lost, or be partly
- * lost.
+ * A statement was canceled, but it might have been committed, on this server or on another one. That commit might still
+ * be lost, completely or in part.
  */
 export class UnconfirmedCommitError extends Error {
   constructor(message = 'The transaction was committed, but the synchronous standby has not confirmed it.') {
@@ -54,7 +54,7 @@ export class UnconfirmedCommitError extends Error {
 /** The database can't be used until an operator changes the database or the table. Retrying doesn't help. */
 export class UnsuitableDatabaseError extends Error {}
 
-// Bundlers can shorten class names, so set the names explicitly. An assignment would throw if `Error.prototype` is
+// Bundlers may shorten class names, so set the names explicitly. An assignment would throw if `Error.prototype` is
 // frozen.
 for (const [name, { prototype }] of Object.entries({
   NoResponseError,
@@ -78,14 +78,14 @@ export function isTransient(error: unknown): boolean {
   return isError(error) && !isProgrammingError(error) && !(error instanceof UnreadableResponseError)
 }
 
-/** Whether an error is a bug. All other errors without a SQLSTATE are treated as connection errors. */
+/** Whether an error is due to a bug. All other errors without a SQLSTATE are treated as connection errors. */
 export const isProgrammingError: ErrorPredicate = (error) => isError(error) && /^(?:Type|Range)Error$/.test(error.name)
 
 /** Whether a timeout expired. The timeout errors of `pg` pools can only be recognized by their message. */
 export const isTimeout = (error: unknown): boolean =>
   error instanceof NoResponseError || (!isServerError(error) && /time-?out/i.test(String(error)))
 
-/** Whether the server sent this error, so that it has stopped executing the statement. */
+/** Whether the server sent this error, which means that it has stopped executing the statement. */
 export const isServerError: ErrorPredicate = (error) => sqlStateOf(error) !== undefined
 
 export const isOutcomeUnknown: ErrorPredicate = (error) =>
@@ -118,8 +118,8 @@ export const isCanceled: ErrorPredicate = matchesSqlState(/^57014/)
 /** Whether the server rejected the values of a plant: because of a type, a constraint or the size. */
 export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23]/)(error) || isRowTooLarge(error)
 /**
- * Whether one plant of a batch can be the cause: its values, a row-level security policy, or the check option of a
- * view.
+ * Whether a single plant in a batch might be the cause: its values, a row-level security policy, or the check option of
+ * a view.
  */
 export const isSinglePlantError: ErrorPredicate = (error) =>
   isRejectedValue(error) || (matchesSqlState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')
@@ -139,7 +139,7 @@ const routineOf = (error: unknown): string => (error as { routine?: string }).ro
 
 /**
  * Returns the SQLSTATE of an error that the server sent. Node's own codes, such as EPIPE, look like an SQLSTATE that a
- * trigger can raise. They are excluded unless the error has a `severity`, as server errors do.
+ * trigger might raise. They are excluded unless the error has a `severity`, as server errors do.
  */
 function sqlStateOf(error: unknown): string | undefined {
   if (!(isError(error) && 'code' in error && typeof error.code === 'string')) return undefined

@@ -13,7 +13,7 @@ export interface StoreSettings {
   readonly postgresBatch: number
   readonly migrate: boolean
   readonly storeTimeoutMs: number
-  /** Returns the URL whose password new connections use. @default the URL that was opened */
+  /** Returns the URL that contains the password for new connections. @default the URL that was opened */
   readonly currentUrl?: () => string
   readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
 }
@@ -51,7 +51,7 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
     // With a batch size of 1, the table is probably distributed over several servers. A statement for one server
     // shouldn't wait for a statement for another one.
     maxInFlight: postgresBatch === 1 ? postgresPoolSize : 1,
-    // The remaining time is for waiting in the queue, and for canceling a statement.
+    // The rest of `storeTimeoutMs` is for waiting in the queue, and for canceling a statement.
     timeoutMs: Math.ceil(0.4 * storeTimeoutMs),
     onWarning: (message) => onEvent('warning', message),
   })

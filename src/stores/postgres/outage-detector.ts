@@ -20,8 +20,8 @@ export class OutageDetector {
   }
 
   /**
-   * Starts probing, unless the server has responded since a message was sent.
-   * @param sentAt when the message without a response was sent
+   * Starts probing, unless the server has responded to a probe since `sentAt`.
+   * @param sentAt when the message that got no response was sent
    */
   begin(sentAt: number): void {
     if (sentAt <= this.#lastResponseAt || this.isActive) return
@@ -35,8 +35,8 @@ export class OutageDetector {
   }
 
   /**
-   * Resolves when the server responds or the next probe starts. Callers loop while `isActive`: with a promise only for
-   * the end, calls that time out during an outage of hours would stay in memory until it ends.
+   * Resolves when the server responds or the next probe starts. Callers loop while `isActive`. If the promise resolved
+   * only at the end of the outage, calls that time out would stay in memory until then, possibly for hours.
    */
   nextProbe(): Promise<void> {
     return new Promise((resolve) => this.#waiters.push(resolve))

@@ -19,7 +19,7 @@ type PlantRow = readonly [id: string, name: string | null, tag: string | null, i
 export function createPageReader(
   sender: StatementSender,
 ): (owner: string, request: PageRequest) => Promise<EncodedPage> {
-  // Large plants often come in series, so after a page with large plants, start with LIST_LARGE.
+  // Large plants often come one after another, so after a page with large plants, start with LIST_LARGE.
   let hasLargePlants = false
 
   return async (owner, request) => {
@@ -40,7 +40,10 @@ export function createPageReader(
  * next read instead, so that its result includes all writes that were acknowledged before the call.
  */
 export function shareReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
-  /** For each key, when the current read settles, and the result of the next read if there are callers for it. */
+  /**
+   * For each key: a promise that resolves when the current read settles, and the result of the next read if any callers
+   * are waiting for it.
+   */
   const readsInFlight = new Map<string, { readonly settled: Promise<void>; next: Promise<Result> | undefined }>()
 
   function start(key: string, read: () => Promise<Result>): Promise<Result> {

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 export interface ConnectionPool {
   /** Checks out a connection. */
   connect(): Promise<Connection>
-  /** Reports errors of idle connections (`error`), and new connections before they are checked out (`connect`). */
+  /** Reports errors on idle connections (`error`), and new connections before they are checked out (`connect`). */
   on?(event: 'error' | 'connect', listener: ((error: Error) => void) | ((connection: Connection) => void)): unknown
 }
 
@@ -18,7 +18,7 @@ export interface Connection {
   release(error?: Error): void
   /** Reports that the connection broke. */
   on(event: 'error', listener: (error: Error) => void): unknown
-  /** Reports notices and warnings of the server. `routine` is the function of the server that sent the notice. */
+  /** Reports notices and warnings from the server. `routine` is the server function that sent the notice. */
   on(event: 'notice', listener: (notice: { readonly routine?: string | undefined }) => void): unknown
   /**
    * The ID of the server process. This member and the following ones are only used to cancel statements; the store
@@ -36,7 +36,7 @@ export interface Connection {
   /** The driver's protocol layer. */
   readonly connection?:
     | {
-        /** The socket. If the host has several addresses, its `remoteAddress` is the one that is connected. */
+        /** The socket. If the host has several addresses, its `remoteAddress` is the one that it's connected to. */
         readonly stream?: object | undefined
       }
     | undefined
@@ -52,7 +52,10 @@ export interface Query {
   values: unknown[]
   /** Rows are returned as arrays, with the columns in the order of the statement. */
   rowMode: 'array'
-  /** Type parsers that leave every value as text, so that ids remain exact whatever parsers the application has set. */
+  /**
+   * Type parsers that leave every value as text, so that ids remain exact no matter which parsers the application has
+   * set.
+   */
   types: {
     /** Returns the parser, which is the same for every type. */
     getTypeParser(): (text: string) => string
@@ -68,6 +71,7 @@ export interface QueryResult {
 }
 
 /**
- * Leaves every value as text. An application can configure `pg` to parse an int8 as a double, which would round ids.
+ * Leaves every value as text. An application might have configured `pg` to parse an int8 as a double, which would round
+ * ids.
  */
 export const RAW_TEXT_TYPES: Query['types'] = { getTypeParser: () => String }

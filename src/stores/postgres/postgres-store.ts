@@ -46,22 +46,22 @@ export interface PostgresStoreOptions {
    */
   readonly maxBatch?: number | undefined
   /**
-   * The maximum number of create statements in flight, and also of delete statements; at least 1. A higher number makes
-   * the batches smaller. That costs more per plant, but reduces the latency if the server is far away or commits
+   * The maximum number of create statements in flight, and likewise of delete statements; at least 1. A higher number
+   * makes the batches smaller. That costs more per plant, but reduces the latency if the server is far away or commits
    * slowly.
    * @default 1
    */
   readonly maxInFlight?: number | undefined
   /**
    * The timeout for the statements of a call, including the wait for a connection, in milliseconds; at least 1. Use at
-   * most 0.4 times the service's `storeTimeoutMs`: a call can wait this long for the statements of other calls before
+   * most 0.4 times the service's `storeTimeoutMs`: a call may wait this long for the statements of other calls before
    * its own are sent, and canceling a statement takes up to a quarter of this time.
    * @default 4_000
    */
   readonly timeoutMs?: number | undefined
   /**
    * Called with a one-line warning for the operator, for example that the table is unlogged. Warnings never contain
-   * data of plants. Exceptions of this function are ignored.
+   * plant data. Exceptions that this function throws are ignored.
    * @default a no-op
    */
   readonly onWarning?: ((message: string) => void) | undefined
@@ -80,13 +80,13 @@ export interface PostgresStore extends Store {
   create(owner: string, plant: NewPlant): Promise<boolean>
   list(owner: string, request: PageRequest): Promise<Page>
   delete(owner: string, id: bigint): Promise<boolean>
-  /** Resolves if the store can create and delete plants now, otherwise rejects. */
+  /** Resolves if the store can currently create and delete plants, and rejects otherwise. */
   ping(): Promise<void>
   /**
    * Creates the table, as defined by {@link schema}, if it doesn't exist. Several processes can call this at the same
    * time.
    * @throws StoreUnavailableError if retrying can help
-   * @throws Error of the database server if the table can't be created, for example because the role lacks the
+   * @throws Error from the database server if the table can't be created, for example because the role lacks the
    *   privilege
    */
   migrate(): Promise<void>
@@ -98,8 +98,8 @@ export interface PostgresStore extends Store {
 
 /**
  * Creates a store that keeps plants in a Postgres database. Any number of service processes can share the database.
- * Creates that arrive while a create statement is in flight are sent together in the next one, and so are deletes.
- * Concurrent reads of the same page share a statement.
+ * Create calls that arrive while a create statement is in flight are sent together in the next statement. The same goes
+ * for delete calls. Concurrent reads of the same page share a statement.
  *
  * You own the pool: end it yourself. The store adds an `error` listener to the pool, because an error on an idle
  * connection would otherwise crash the process. The pool replaces such a connection.
@@ -140,7 +140,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
           const { rowCount } = await sender
             .send(singleStatement, write)
             .catch((error: unknown) => rethrowTooLongOwner(error, write[0]!))
-          // Not `=== 1`: a foreign table can have several rows for a plant.
+          // This doesn't compare with 1, because a foreign table may have several rows for a plant.
           return [rowCount !== 0]
         }
         const columns = batch[0]!.map((_, column) => batch.map((values) => values[column]))
@@ -198,7 +198,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 /** The index of the table always accepts owners of up to this many bytes of UTF-8. */
 const MAX_OWNER_BYTES = 2000
 
-/** Rethrows an error of the server. If the owner is too long for the index, wraps the error in one that says so. */
+/** Rethrows an error from the server. If the owner is too long for the index, wraps the error in one that says so. */
 function rethrowTooLongOwner(cause: unknown, owner: string): never {
   if (!isRowTooLarge(cause) || Buffer.byteLength(owner) <= MAX_OWNER_BYTES) throw cause
   throw new Error('The owner is too long for the index of the table; the limit is at least 2,000 bytes of UTF-8.', {

@@ -5,7 +5,7 @@ import type { SecureContextOptions, SecureVersion } from 'node:tls'
 export interface PostgresTarget {
   /** The URL, with only the parameters that `pg` itself supports. */
   readonly connectionString: string
-  /** The decoded database name, because the driver leaves some characters encoded. Empty for the default. */
+  /** The decoded database name; empty for the default. The driver itself would leave some characters encoded. */
   readonly database: string
   /** Undefined for the default. */
   readonly connectTimeoutMs: number | undefined
@@ -22,8 +22,8 @@ const MAX_CONNECT_TIMEOUT_MS = 60_000
 const TLS_VERSIONS = ['TLSv1', 'TLSv1.1', 'TLSv1.2', 'TLSv1.3']
 
 /**
- * The libpq parameters that a URL can have, and their accepted values; undefined means any value. docs/postgres.md
- * explains why the other parameters aren't supported.
+ * The libpq parameters that a URL may contain, with their accepted values; undefined means that any value is accepted.
+ * docs/postgres.md explains why the other parameters aren't supported.
  */
 const SUPPORTED_PARAMETERS: Readonly<Record<string, readonly string[] | RegExp | undefined>> = {
   application_name: undefined,
@@ -72,13 +72,13 @@ const URL_FORMAT_MESSAGE =
 const SINGLE_HOST_MESSAGE =
   'the URL must have only one host; for several servers, use a proxy such as HAProxy, or a DNS name'
 
-/** An IPv6 address with a zone ID, after `%25` (RFC 6874) or a plain percent sign. */
+/** An IPv6 address with a zone ID, which follows `%25` (RFC 6874) or a plain percent sign. */
 const ZONED_HOST = /(?<=^[a-z]+:\/\/(?:[^/?#@]*@)?)\[([\da-f:.]+)%(?:25)?([^\]%]+)\](?![^/?#]*@)/i
 
 /**
  * Parses and validates a Postgres URL.
- * @throws Error if the URL is invalid. The message never contains a part of the password, even if unencoded characters
- *   in the password split the URL in the wrong places
+ * @throws Error if the URL is invalid. The message never contains any part of the password, even if unencoded
+ *   characters in the password split the URL in the wrong places
  */
 export function parsePostgresUrl(text: string): PostgresTarget {
   // Reject a fragment, and an @ after the authority: both mean that the password contains an unencoded character.
@@ -160,7 +160,7 @@ function checkParameter(name: string, value: string, hasSecret: boolean): void {
   }
 }
 
-/** Whether two URLs are equal except for the password. @throws Error if one of them is invalid */
+/** Whether two URLs are identical except for the password. @throws Error if one of them is invalid */
 export function isSameDatabase(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => {
     parsePostgresUrl(text)
@@ -179,7 +179,7 @@ function parseUrl(text: string): URL {
     decodeURIComponent(withoutZone)
     // Like libpq, don't decode a plus sign as a space.
     const escaped = withoutZone.replace(/\?.*/s, (query) => query.replaceAll('+', '%2B'))
-    // `new URL` rejects a user without a host, but the host can also be in a parameter.
+    // `new URL` rejects a user without a host, but the host might be in a parameter instead.
     const url = new URL(escaped.replace('@/', '@localhost/'))
     // `new URL` rejects zone IDs, but the driver accepts them in the `host` parameter.
     if (zone !== undefined && !url.searchParams.has('host')) url.searchParams.set('host', `${address}%${zone}`)

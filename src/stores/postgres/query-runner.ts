@@ -28,7 +28,7 @@ import type { Statement, Table, TableQuery } from './statements.ts'
 import type { TableInspection } from './table-inspection.ts'
 
 /**
- * The state of a call of `send`. It's shared with `#execute`, which can still be running when the call has timed out.
+ * The state of a `send` call. It's shared with `#execute`, which might still be running after the call has timed out.
  */
 interface PendingQuery {
   /** Set when the query is sent. */
@@ -43,10 +43,10 @@ function throwIfTimedOut({ timeoutError }: PendingQuery): void {
 }
 
 /**
- * Sends queries on connections of a pool, and cancels queries that time out.
+ * Sends queries on pooled connections, and cancels queries that time out.
  *
  * A connection is returned to the pool only when the server has finished its statement, even if the caller has timed
- * out by then. The server therefore never executes more statements than the pool has connections.
+ * out by then. So the server never executes more statements than the pool has connections.
  *
  * **Generations.** Each new connection is checked before its first use: its server must be writable, and the table
  * usable. When a connection breaks, the others may be connected to the same failed server, or to a former primary. So a
@@ -64,11 +64,14 @@ export class QueryRunner {
   readonly #graceMs: number
   /** The generation in which each connection was checked. New connections aren't in the map. */
   readonly #checkedGenerations = new WeakMap<Connection, number>()
-  /** The current generation: see the class. */
+  /** The current generation (see the class comment). */
   #generation = 0
-  /** The connection that was checked last. Its host and port are those that the outage detector probes. */
+  /** The connection that was checked last. The outage detector probes the host and port of this connection. */
   #lastChecked: Connection | undefined
-  /** Whether a statement can commit on another server (a foreign table) although this server reports it as canceled. */
+  /**
+   * Whether a statement may commit on another server (through a foreign table) although this server reports it as
+   * canceled.
+   */
   #hasForeignTables = false
   #table: Table = { schema: '', resetsCommitSettings: false }
   /** Whether the table has been found. After that, `#table.schema` never changes. */
@@ -89,7 +92,7 @@ export class QueryRunner {
 
   /**
    * Sends a query and returns its result.
-   * @param expiresAt when the call times out, on the clock of `performance.now()`
+   * @param expiresAt the `performance.now()` time at which the call times out
    * @param onSend called when a connection is available, just before the query is sent
    * @throws StoreUnavailableError if the query wasn't sent; otherwise, the error of the query
    */
@@ -107,7 +110,7 @@ export class QueryRunner {
       const { connection, resultPromise, timeoutError } = pending
       if (connection === undefined) {
         if (isProgrammingError(error)) throw error
-        // The pool may only be exhausted, so don't start a new generation.
+        // The pool might just be exhausted, so don't start a new generation.
         if (isTimeout(error)) this.#outage.begin(startedAt)
         throw new StoreUnavailableError('The database is unavailable.', { cause: error })
       }
@@ -133,7 +136,7 @@ export class QueryRunner {
     let connection = await this.#connect()
     if (this.#checkedGenerations.get(connection) !== this.#generation)
       connection = await this.#ensureCurrent(connection)
-    // The call can have timed out while it was waiting for the connection.
+    // The call might have timed out while it was waiting for the connection.
     if (pending.timeoutError !== undefined) connection.release()
     throwIfTimedOut(pending)
     pending.connection = connection
@@ -147,7 +150,7 @@ export class QueryRunner {
     return result
   }
 
-  /** Requests a connection, with retries if the last connection has broken: a failover can be in progress. */
+  /** Requests a connection, with retries if the last connection has broken, because a failover might be in progress. */
   #connect(): Promise<Connection> {
     const lastCheckedGeneration = this.#lastChecked === undefined ? 0 : this.#checkedGenerations.get(this.#lastChecked)
     return lastCheckedGeneration === this.#generation
@@ -156,8 +159,8 @@ export class QueryRunner {
   }
 
   /**
-   * Checks the connection if it's new. Closes it if it's of an earlier generation, and requests another one, until
-   * there is a connection of the current generation.
+   * Checks the connection if it's new. If it belongs to an earlier generation, closes it and requests another one.
+   * Repeats this until it gets a connection of the current generation.
    */
   async #ensureCurrent(connection: Connection): Promise<Connection> {
     for (let generation; (generation = this.#checkedGenerations.get(connection)) !== this.#generation;) {
@@ -186,12 +189,12 @@ export class QueryRunner {
       } while (this.#hasTable && !hadTable)
       this.#applyInspection(inspection)
     } catch (error) {
-      // Older connections use the same table, or one that new connections no longer find.
+      // Older connections use the same table, or one that new connections no longer find, so close them too.
       if (error instanceof UnsuitableDatabaseError) this.#startNewGeneration()
       connection.release(error as Error)
       throw error
     }
-    // Not `this.#generation`: another connection can have broken during the check.
+    // Don't use `this.#generation` here: another connection might have broken during the check.
     this.#checkedGenerations.set(connection, generation)
     this.#lastChecked = connection
   }
@@ -221,7 +224,7 @@ export class QueryRunner {
     let rendered = this.#renderedStatements.get(renderText)
     if (rendered === undefined) {
       const text = renderText(this.#table)
-      // Behind a pooler, another store can have prepared its own statements in this session. A digest of the text
+      // Behind a pooler, another store might have prepared its own statements in this session. A digest of the text
       // ensures that a name never refers to two different texts.
       const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
       rendered = { text, name: `${name} ${digest}` }
@@ -241,11 +244,12 @@ export class QueryRunner {
       (error: unknown) => error as Error,
     )
     const wasRequested = await this.#requestCancel(connection)
-    // The server was unresponsive and now responds again.
+    // The server was unresponsive and now responds again, so repeat the request.
     if (!wasRequested) await this.#requestCancel(connection)
     const error = await withFallback(outcome, this.#graceMs, timeoutError)
     if (wasRequested && error !== timeoutError) return this.#releaseAfterError(connection, error)
-    // Close the connection, because a cancel request that is still in transit would hit its next statement.
+    // Close the connection, because a cancel request that is still in transit would hit the connection's next
+    // statement.
     this.#startNewGeneration()
     connection.release(error)
     return error
@@ -266,10 +270,10 @@ export class QueryRunner {
     return false
   }
 
-  /** Returns a connection to the pool whose statement has failed, and returns the error. */
+  /** Releases a connection whose statement has failed, and returns the error. */
   #releaseAfterError(connection: Connection, error: Error): Error {
     const isBroken = breaksConnection(error)
-    // Check the connection again before its next use: by then, the table can exist, in any schema of the search_path.
+    // Check the connection again before its next use: by then, the table might exist, in any schema of the search_path.
     if (!this.#hasTable) this.#checkedGenerations.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
     // A response that the driver can't parse doesn't affect the other connections.

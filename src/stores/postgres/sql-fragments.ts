@@ -1,5 +1,5 @@
-// Operators, functions and types are qualified, because the search_path can contain a schema with others of the same
-// name.
+// Operators, functions and types are qualified, because a schema in the search_path may contain others with the same
+// names.
 
 export const EQ = 'OPERATOR(pg_catalog.=)'
 export const NE = 'OPERATOR(pg_catalog.<>)'
@@ -8,8 +8,9 @@ export const GE = 'OPERATOR(pg_catalog.>=)'
 export const TEXT = 'pg_catalog.text'
 
 /**
- * A comment that makes Pgpool-II send a query to the primary. A standby can lack plants that were already acknowledged.
- * If `allow_sql_comments` is on, Pgpool-II ignores this comment, and {@link IS_VOLATILE} has the same effect.
+ * A comment that makes Pgpool-II send a query to the primary. A standby might lack plants that were already
+ * acknowledged. If `allow_sql_comments` is on, Pgpool-II ignores this comment, and {@link IS_VOLATILE} has the same
+ * effect.
  */
 export const ON_PRIMARY = '/*NO LOAD BALANCE*/'
 

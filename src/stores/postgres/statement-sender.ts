@@ -13,17 +13,17 @@ import { CHECK_WRITABLE, probeWrite, unprepared, type Statement, type TableQuery
 
 const MAX_ATTEMPTS = 5
 /**
- * How long the result of a write probe is valid, and how long a write can take before pings fail, in milliseconds.
+ * How long the result of a write probe is valid, and how long a write may take before pings fail, in milliseconds.
  * `/readyz` must reflect a change within 2 s.
  */
 const PROBE_TTL_MS = 900
 /**
  * How long a ping waits for its own statements before a successful write counts instead, in milliseconds. Health checks
- * wait 100 ms longer.
+ * wait 100 ms longer than that.
  */
 const PING_GRACE_MS = 800
 
-// Sent as one query, because the server can be far away.
+// Sent as one query, because the server might be far away.
 const CHECK_WRITABLE_TOGETHER = unprepared((table) => CHECK_WRITABLE.map(({ text }) => text(table)).join(';'))
 
 /** @param onSend called when a connection is available, just before the query is sent */
@@ -42,7 +42,7 @@ export class StatementSender {
   #usesPreparedStatements: boolean
   /** The kinds of writes that have failed, and haven't succeeded since. */
   readonly #failedWrites = new Set<Statement['writes']>()
-  /** The writes in flight, oldest first. Not counted is the wait for a connection, which can take seconds. */
+  /** The writes in flight, oldest first. The wait for a connection, which may take seconds, doesn't count. */
   readonly #inFlight = new Set<{ sentAt: number }>()
   /** When a write last succeeded. */
   #lastWriteAt = -Infinity
@@ -55,7 +55,7 @@ export class StatementSender {
     this.#usesPreparedStatements = options.preparedStatements
   }
 
-  /** Returns when a call that starts now expires, on the clock of `performance.now()`. */
+  /** Returns the `performance.now()` time at which a call that starts now expires. */
   createDeadline(): number {
     return performance.now() + this.#options.timeoutMs
   }
@@ -137,7 +137,7 @@ export class StatementSender {
 
   /**
    * Resolves when the ping's own statements succeed, or after PING_GRACE_MS if a write has succeeded since the ping
-   * started: a ping that waits for a connection to a distant server can take too long although writes succeed.
+   * started: a ping that waits for a connection to a distant server might take too long although writes succeed.
    */
   #pingOrDetectWrite(since: number): Promise<void> {
     return new Promise((resolve, reject) => {

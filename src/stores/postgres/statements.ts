@@ -10,11 +10,12 @@ export interface Table {
 
 /** A statement of the store. Every member is required, because the driver would also read an inherited `name`. */
 export interface Statement {
-  /** The name as a prepared statement; undefined if the statement isn't prepared. */
+  /** The name of the prepared statement; undefined if the statement isn't prepared. */
   readonly name: string | undefined
   readonly text: (table: Table) => string
   /**
-   * What the statement writes, if anything. Creates and deletes can fail independently: only creates need disk space.
+   * What the statement writes, if anything. Creates and deletes may fail independently of each other: only creates need
+   * disk space.
    */
   readonly writes: 'plants' | 'other' | undefined
 }
@@ -40,8 +41,8 @@ const qualifiedNameOf = ({ schema }: Table): string => `"${schema.replaceAll('"'
 
 /**
  * A condition that is always true. Until the end of the transaction, it resets `synchronous_commit` to the session's
- * default (NULL), and enables the warning for a commit that its standby didn't confirm: another client of a connection
- * pooler can have changed both settings.
+ * default (NULL), and enables the warning about a commit that the standby didn't confirm. Another client of a
+ * connection pooler might have changed both settings.
  */
 const RESET_COMMIT_SETTINGS = `pg_catalog.set_config('client_min_messages', 'warning', true) IS NOT NULL
     AND pg_catalog.set_config('synchronous_commit', NULL, true) IS NOT NULL`
@@ -64,8 +65,8 @@ const insertInto = (table: Table): string => `INSERT INTO ${qualifiedNameOf(tabl
 
 /**
  * Two statements that change nothing, but fail if a create, a delete or a list would fail. RETURNING checks the
- * privilege to read the columns, and fails if the table has a rule with DO INSTEAD NOTHING. CockroachDB rejects both in
- * one statement.
+ * privilege to read the columns, and fails if the table has a rule with DO INSTEAD NOTHING. They are separate because
+ * CockroachDB rejects a statement that does both.
  */
 export const CHECK_WRITABLE: readonly Statement[] = [
   unprepared((table) => `DELETE FROM ${qualifiedNameOf(table)} WHERE false RETURNING owner, id, name, tag`),
@@ -76,7 +77,7 @@ export const CHECK_WRITABLE: readonly Statement[] = [
 
 /**
  * Returns a statement that creates and deletes a plant in one transaction, for an owner that can't exist.
- * @param id a random id, because probes of several processes with the same id would wait for each other
+ * @param id a random id, because probes from several processes would wait for each other if they had the same id
  */
 export function probeWrite(id: number): Statement {
   // A page of the table has space for only a few such plants, so this fails soon if the server can't allocate another
@@ -148,7 +149,7 @@ const TAG_BYTES = 'pg_catalog.octet_length(plants.tag)'
 const PAGE_CLAUSE = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VOLATILE} ORDER BY plants.id LIMIT $3`
 
 // Returns NULL instead of the texts of large plants, which could make a page huge. The server knows the length of a
-// text without reading it. Ids are cast to text, so that they're the same if the driver requests results in binary
+// text without reading it. Ids are cast to text, so that they're the same even if the driver requests results in binary
 // format.
 export const LIST: Statement = {
   writes: undefined,
@@ -160,8 +161,9 @@ export const LIST: Statement = {
 }
 
 /**
- * Returns a page that ends with the plant whose texts bring its size to $4 bytes. Counting the bytes takes the server
- * half as much time again as LIST. The last column says whether another plant follows among the $3 that were read.
+ * Returns a page that ends with the plant whose texts bring the size of the page to $4 bytes. The server takes 1.5
+ * times as long as for LIST, because it counts the bytes. The last column says whether another plant follows among the
+ * $3 plants that were read.
  */
 export const LIST_LARGE: Statement = {
   writes: undefined,

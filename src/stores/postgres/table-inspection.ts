@@ -7,7 +7,7 @@ export interface TableInspection {
   readonly isReadOnly: boolean
   readonly serverEncoding: string
   readonly clientEncoding: string
-  /** Whether the database has any foreign tables, so that statements can affect other servers. */
+  /** Whether the database has any foreign tables, so that statements may affect other servers. */
   readonly hasForeignTables: boolean
   /** The schema of the table; null if the table doesn't exist. */
   readonly schema: string | null
@@ -15,25 +15,27 @@ export interface TableInspection {
   readonly currentSchema: string | null
   /** Why the store can't use the table; empty if it can. */
   readonly problems: string
-  /** The collations of the owner whose recorded version differs from the actual version; null if there are none. */
+  /**
+   * The collations of the owner column whose recorded version differs from the actual version; null if there are none.
+   */
   readonly outdated: string | null
   /**
-   * The recorded version of the database's collation; null if the owner has another collation or no version is
+   * The recorded version of the database's collation; null if the owner column has another collation or no version is
    * recorded.
    */
   readonly databaseVersion: string | null
   /**
-   * Whether commits of this session might not wait for the disk or the synchronous standby, or might not report that.
-   * Either the session is configured that way, or the server has synchronous standbys and another client of a
-   * connection pooler could configure the session that way. False if the plants are in foreign tables: those servers
-   * report nothing.
+   * Whether commits of this session might not wait for the disk or the synchronous standby, or might not report when
+   * they didn't wait. Either the session is configured that way, or the server has synchronous standbys and another
+   * client of a connection pooler could configure the session that way. False if the plants are in foreign tables,
+   * because those servers don't report how they commit.
    */
   readonly mayCommitEarly: boolean
   /** Whether the table, or a partition, is unlogged. */
   readonly isUnlogged: boolean
   /** Whether row-level security applies to the session's role. */
   readonly hasRowSecurity: boolean
-  /** The collation of the owner; null if it is C. */
+  /** The collation of the owner column; null if it is C. */
   readonly collation: string | null
 }
 
@@ -47,13 +49,13 @@ const OWNER_AND_ID = `ANY (ARRAY['owner', 'id'])`
  * - `plants`: the table, chosen from the `candidates` with that name; no row if it doesn't exist
  * - `tables`, `columns`: the table and its partitions, and their columns
  * - `domains`: the domain types of the columns
- * - `required`: the columns that can't be NULL, by a constraint of the column, its domain or the table
- * - `indexes`: unique and exclusion indexes. The operator classes of bpchar don't count as usual, because they ignore
- *   trailing spaces of an owner. Views, and partitions on other servers, don't expose their indexes.
- * - `collations`, `database`: the collations of the owner, and that of the database
+ * - `required`: the columns that can't be NULL because of a constraint on the column, its domain or the table
+ * - `indexes`: unique and exclusion indexes. The operator classes of bpchar count as unusual, because they ignore
+ *   trailing spaces in an owner. Views, and partitions on other servers, don't expose their indexes.
+ * - `collations`, `database`: the collations of the owner column, and the collation of the database
  *
- * There's no ORDER BY, because docs/scaling.md turns sorting off (`enable_sort`): the planner would then overestimate
- * the cost of the query so much that the server spends seconds on JIT compilation.
+ * There's no ORDER BY, because docs/scaling.md turns off sorting (`enable_sort`). With ORDER BY, the planner would then
+ * overestimate the cost of the query so much that the server would spend seconds on JIT compilation.
  */
 export const INSPECT_TABLE: Sql = `${ON_PRIMARY}
   WITH RECURSIVE candidates AS (
@@ -227,7 +229,10 @@ export const INSPECT_TABLE: Sql = `${ON_PRIMARY}
     )
   )::${TEXT} WHERE ${IS_VOLATILE}`
 
-/** Returns the actual version of the database's collation. The function exists since PostgreSQL 15. */
+/**
+ * Returns the actual version of the database's collation. Requires PostgreSQL 15 or later, which introduced the
+ * function.
+ */
 export const DATABASE_COLLATION_VERSION: Sql = `${ON_PRIMARY}
   SELECT pg_catalog.pg_database_collation_actual_version(d.oid)
   FROM pg_catalog.pg_database AS d WHERE d.datname ${EQ} pg_catalog.current_database() AND ${IS_VOLATILE}`

@@ -30,11 +30,11 @@ const UNRECOGNIZED_DATABASE_MESSAGE = 'not a plant-store database; it was left u
 
 const collapseWhitespace = (sql: string): string => sql.replace(/\s+/g, ' ')
 
-/** A connection to a database of plants, independent of the driver. Its errors name the database file. */
+/** A connection to a plant database, regardless of the driver. Its errors contain the name of the database file. */
 export class SqliteConnection {
   /**
    * The error of the last failed transaction, unless the database was locked or only one plant was rejected. The error
-   * of a failed commit is never replaced. The write queue resets it to undefined when its probe succeeds.
+   * of a failed commit is never replaced. The write queue resets this to undefined when a probe write succeeds.
    */
   writeError: unknown
   readonly #handle: SqliteHandle
@@ -119,7 +119,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Runs a transaction. It takes the write lock at the start, so only BEGIN can fail because the database is locked.
+   * Runs a transaction. The transaction takes the write lock at the start, so only BEGIN can fail because the database
+   * is locked.
    */
   transaction<Result>(callback: () => Result): Result {
     this.#fileWatcher?.check()
@@ -153,8 +154,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Calls a function again while the database is locked, for up to `timeoutMs` ms. It waits with a timer, because
-   * SQLite's own busy handler would block the event loop.
+   * Calls a function, and repeats the call while the database is locked, for up to `timeoutMs`. Waits with a timer in
+   * between, because SQLite's own busy handler would block the event loop.
    */
   async retryWhileBusy<Result>(
     callback: () => Result,
@@ -203,7 +204,8 @@ export class SqliteConnection {
   }
 
   /**
-   * Creates the table in an empty database. A database restored from `.dump` has the table, but lacks the two numbers.
+   * Creates the table in an empty database. A database restored from `.dump` has the table, but lacks the application
+   * ID and the schema version.
    */
   #initializeSchema(): void {
     const query = "SELECT group_concat(sql) FROM main.sqlite_schema WHERE substr(name, 1, 7) <> 'sqlite_'"

@@ -9,12 +9,12 @@ const databaseFilesOf = (file: string): string[] => ['', '-wal', '-shm', '-journ
 export function createDatabaseFile({ file, canCreate }: DatabasePath, migrate: boolean): void {
   if (file === undefined) return
   checkDatabaseFiles(file)
-  // An existing file isn't opened here, because closing it would release the locks that this process has on it.
+  // An existing file isn't opened here, because closing it would release the locks that this process holds on it.
   if (statIfExists(file) !== undefined) return
   if (!canCreate) throw new Error('the file does not exist, and the mode in its URI forbids creating it')
   if (!migrate) throw new Error('the file does not exist and migrations are disabled')
-  // `a` doesn't fail if another process has just created the file. SQLite gives the WAL and the shared memory the same
-  // mode as the database file.
+  // The flag `a` doesn't fail if another process has just created the file. SQLite gives the WAL and the shared memory
+  // the same mode as the database file.
   closeSync(openSync(file, 'a', 0o600))
 }
 
@@ -29,8 +29,8 @@ export function checkDatabaseFiles(file: string): void {
   for (const path of databaseFilesOf(file)) {
     if (statIfExists(path)?.isFile() === false) throw new Error(`${path} is not a regular file`)
   }
-  // Another process can be creating the database, and writes the file before the WAL. Looking at the WAL first ensures
-  // that its database file exists by the time of the second look.
+  // Another process might be creating the database. It writes the database file before the WAL, so if the first check
+  // finds the WAL, the database file exists by the time of the second check.
   const walBytes = statIfExists(`${file}-wal`)?.size ?? 0
   const fileBytes = statIfExists(file)?.size ?? 0
   if (walBytes === 0 || fileBytes !== 0) return
@@ -42,7 +42,8 @@ export function checkDatabaseFiles(file: string): void {
 const statIfExists = (path: string): Stats | undefined => statSync(path, { throwIfNoEntry: false })
 
 /**
- * Returns the first permission error of the database files and their directory, if any. SQLite doesn't report which.
+ * Returns the first permission error for the database files and their directory, if any. SQLite doesn't report which
+ * file it couldn't access.
  */
 export function findAccessError(file: string): string[] {
   const { R_OK, W_OK, X_OK } = constants

@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../plants/store.ts'
 import { findAccessError } from './database-files.ts'
 
-/** SQLite result codes (sqlite.org/rescode.html). All except the last two can be temporary. */
+/** SQLite result codes (sqlite.org/rescode.html). All errors except the last two might be temporary. */
 const RESULT_CODES = new Map([
   [3, 'SQLITE_PERM'],
   [5, 'SQLITE_BUSY'],
@@ -18,8 +18,8 @@ const RESULT_CODES = new Map([
 
 function resultCodeOf(error: unknown): string | undefined {
   const { errcode, code } = (error ?? {}) as { readonly errcode?: number; readonly code?: string }
-  // node:sqlite has the extended result code as a number, with the primary code in its last byte. better-sqlite3 has
-  // the extended code's name, which begins with the name of the primary code.
+  // node:sqlite reports the extended result code as a number, with the primary code in the last byte. better-sqlite3
+  // reports the name of the extended code, which begins with the name of the primary code.
   if (errcode !== undefined) return RESULT_CODES.get(errcode & 0xff)
   return [...RESULT_CODES.values()].find((name) => code?.startsWith(name))
 }
@@ -40,7 +40,7 @@ export function toStoreError(error: unknown, file: string): Error {
 }
 
 /**
- * Converts the error of a COMMIT. Unless the database was locked, the outcome is unknown: the WAL can already contain
+ * Converts the error of a COMMIT. Unless the database was locked, the outcome is unknown: the WAL might already contain
  * the transaction, and a restart would recover it.
  */
 export function toCommitError(error: unknown, file: string): unknown {
@@ -49,8 +49,8 @@ export function toCommitError(error: unknown, file: string): unknown {
 }
 
 /**
- * Like {@link toStoreError}, but for errors while a database is being opened. A file without the right permissions is
- * then a permanent error, and the message includes the file that can't be accessed.
+ * Like {@link toStoreError}, but for errors while a database is being opened. In that case, missing permissions are a
+ * permanent error, and the message includes the file that can't be accessed.
  * @param file the name of the database in the message
  * @param path path of the database file; empty or undefined for an in-memory database
  */

@@ -14,7 +14,7 @@ const LARGE_WAL_MESSAGE =
 
 /**
  * Checks that a database file, its WAL and its shared memory are still the files that were opened. If one of them is
- * moved, SQLite continues to acknowledge writes, and those writes are lost.
+ * moved, SQLite continues to acknowledge writes, although those writes are lost.
  */
 export class FileWatcher {
   readonly #displayPath: string
@@ -80,7 +80,7 @@ export class FileWatcher {
 }
 
 /**
- * Whether the stats are those of the same file. Two missing files count as the same, because a connection in exclusive
+ * Whether both stats belong to the same file. Two missing files count as the same, because a connection in exclusive
  * locking mode never creates the shared memory.
  */
 const isSameFile = (current: BigIntStats | undefined, opened: BigIntStats | undefined): boolean =>

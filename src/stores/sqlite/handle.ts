@@ -1,11 +1,11 @@
 /**
- * The methods of an open database that the store uses: of `DatabaseSync` (`node:sqlite`) or `Database`
- * (better-sqlite3).
+ * An open database: a `DatabaseSync` from `node:sqlite` or a `Database` from better-sqlite3. Only the methods that the
+ * store uses are declared.
  */
 export interface SqliteHandle {
   /** Executes one or more SQL statements without returning rows. Throws if a statement fails. */
   exec(sql: string): unknown
-  /** Prepares a statement. The store keeps using the statement until it's closed. */
+  /** Prepares a statement. The store keeps using the statement until the store is closed. */
   prepare(sql: string): SqliteStatement
   /** Closes the database. The store calls this only if it opened the database itself. */
   close(): unknown
@@ -38,12 +38,14 @@ export interface SqliteStatement {
 /* eslint-enable @typescript-eslint/no-explicit-any */
 
 /**
- * A value that the store binds to a parameter. `undefined` isn't one: drivers and their versions treat it differently.
+ * A value that the store binds to a parameter. `undefined` isn't included, because drivers and their versions treat it
+ * differently.
  */
 export type SqliteValue = string | number | bigint | null
 
 /**
- * Prepares a statement that returns integers as bigints. As numbers, ids beyond 2^53 would be rounded, or would throw.
+ * Prepares a statement that returns integers as bigints. As numbers, ids beyond 2^53 would be rounded, or cause an
+ * error.
  */
 export function prepareWithBigInts(handle: SqliteHandle, sql: string): SqliteStatement {
   const statement = handle.prepare(sql)

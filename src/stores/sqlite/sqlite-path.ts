@@ -21,7 +21,7 @@ export interface DatabasePath {
 }
 
 /**
- * Parses a path or a `file:` URI in the same way as SQLite.
+ * Parses a path or a `file:` URI the way SQLite does.
  * @throws TypeError if the text is probably not meant as a path, for example another URL or a quoted path: SQLite would
  *   create a file of that name
  */
@@ -32,7 +32,7 @@ export function parseSqlitePath(path: string): DatabasePath {
     if (STRAY_CHARACTER.test(text))
       throw invalidPath('begins or ends with white space, an invisible character or a quote')
     if (INVISIBLE_CHARACTER.test(text)) throw invalidPath('contains an invisible character')
-    // Node decodes invalid UTF-8 in an environment variable to U+FFFD, so two different paths could become the same.
+    // Node decodes invalid UTF-8 in an environment variable as U+FFFD, so two different paths could become the same.
     if (text.includes('\ufffd')) throw invalidPath('contains U+FFFD, which replaces bytes that are not UTF-8')
   }
   checkCharacters(path)

@@ -34,8 +34,8 @@ export interface SqliteStoreOptions {
   /** Whether to create the file and the table if they don't exist. @default true */
   readonly migrate?: boolean | undefined
   /**
-   * Called with a one-line warning for the operator, for example that the WAL is large. Warnings never contain data of
-   * plants. Exceptions of this function are ignored.
+   * Called with a one-line warning for the operator, for example that the WAL is large. Warnings never contain plant
+   * data. Exceptions that this function throws are ignored.
    * @default a no-op
    */
   readonly onWarning?: ((message: string) => void) | undefined
@@ -43,7 +43,7 @@ export interface SqliteStoreOptions {
 
 /** A store that keeps plants in an SQLite database. */
 export interface SqliteStore extends Store {
-  /** Resolves if the store can create and delete plants now, otherwise rejects. */
+  /** Resolves if the store can currently create and delete plants, and rejects otherwise. */
   ping(): Promise<void>
   /**
    * Waits for the queued creates and deletes, and then closes the database if the store opened it. Can be called more
@@ -64,7 +64,10 @@ const DEFAULT_OPTIONS: Resolved<SqliteStoreOptions> = {
 /** How long a ping waits for the write lock. `/readyz` must reflect a change within 2 s. */
 const PING_TIMEOUT_MS = 1000
 
-/** SQLite generates the JSON text that `encodeFields` would, which is faster than encoding the plants in JavaScript. */
+/**
+ * SQLite generates the same JSON text that `encodeFields` would, which is faster than encoding the plants in
+ * JavaScript.
+ */
 const SELECT_PLANTS = `
   SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${SEPARATOR}'
   FROM main.plants WHERE owner = ?`
@@ -76,7 +79,7 @@ const SELECT_PLANTS = `
  *
  * Several processes on the same machine can share a file. If you pass an open database, don't use it for anything else:
  * the store sets pragmas and runs transactions on it. `close` only closes a database that the store opened itself.
- * @param source a path (requires Node 22.13 or later), or an open database of `node:sqlite` or better-sqlite3
+ * @param source a path (requires Node 22.13 or later), or an open database from `node:sqlite` or better-sqlite3
  * @throws TypeError if the source or an option is invalid
  * @throws StoreUnavailableError if the file is locked, or for another reason that retrying can resolve
  * @throws Error if the file can't be opened or written, isn't a plant-store database of this schema version, or is
@@ -127,7 +130,7 @@ export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreO
         for (const row of after === undefined ? readFirstPage(owner, limit) : readNextPage(owner, after, limit)) {
           const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
           if (!builder.add(id, encodeUtf8(json))) break
-          // The page is full. Only the id of the next plant is read, because the plant itself can be large.
+          // The page is full. Only the id of the next plant is read, because the plant itself might be large.
           if (!builder.hasReachedMaxBytes) continue
           builder.hasMore = [...readIds(owner, id, 1)].length > 0
           break

@@ -5,10 +5,10 @@ import { LOCK_RETRY_MS, type SqliteConnection } from './connection.ts'
 import { isBusy } from './errors.ts'
 import type { SqliteStatement } from './handle.ts'
 
-/** How often a write is probed while writes are failing. */
+/** The interval between probe writes while writes are failing. */
 const PROBE_INTERVAL_MS = 1000
 
-/** The start of an INSERT. It names the columns, because the application can add more columns to the table. */
+/** The start of an INSERT. It names the columns, because the application might have added more columns to the table. */
 export const INSERT_PLANT = 'INSERT INTO main.plants (owner, id, name, tag)'
 
 type Write = () => boolean
@@ -21,8 +21,8 @@ export interface WriteQueueOptions {
 }
 
 /**
- * Commits writes in the order in which they were added. Writes of the same event-loop tick share a transaction, up to
- * the limits of a batch.
+ * Commits writes in the order in which they were added. Writes that are added in the same event-loop tick share a
+ * transaction, up to the limits of a batch.
  */
 export class WriteQueue {
   readonly #connection: SqliteConnection
@@ -32,7 +32,7 @@ export class WriteQueue {
   readonly #emptyInsert: SqliteStatement
   #nextProbeAt = 0
   #retryTimer: NodeJS.Timeout | undefined
-  /** When `#retryTimer` tries a locked database again; Infinity if the timer isn't set. */
+  /** When `#retryTimer` will try a locked database again; Infinity if the timer isn't set. */
   #retryAt = Infinity
 
   constructor(connection: SqliteConnection, options: WriteQueueOptions) {
@@ -50,7 +50,7 @@ export class WriteQueue {
       const now = performance.now()
       const expiresAt = now + this.#options.busyTimeoutMs
       const isFirst = this.#queue.push({ write, length, expiresAt, resolve, reject }) === 1
-      // A test's fake timers can drop the retry timer. Then the retry is overdue.
+      // A test's fake timers might have dropped the retry timer. In that case, the retry is overdue.
       if (isFirst || now > this.#retryAt) this.#scheduleCommit()
     })
   }
@@ -61,8 +61,8 @@ export class WriteQueue {
   }
 
   /**
-   * Checks that the database can be written, with a statement that inserts nothing under the write lock. After a write
-   * has failed, actually writes a plant instead.
+   * Checks that the database is writable, by running a statement under the write lock that inserts nothing. After a
+   * write has failed, actually writes a plant instead.
    * @throws Error if plants can't be created now
    */
   checkWritable(): void {
@@ -83,7 +83,7 @@ export class WriteQueue {
       this.#connection.writeError = undefined
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      // The outcome of the probe's own write can be unknown, but nothing was done for the caller of this method.
+      // The outcome of the probe's own write might be unknown, but nothing was done for the caller of this method.
       throw new StoreUnavailableError(error.message, { cause: error.cause })
     }
   }
@@ -103,8 +103,8 @@ export class WriteQueue {
   }
 
   /**
-   * Commits a batch. If a write fails, splits the batch in halves until the failing write is alone, so the others
-   * succeed.
+   * Commits a batch. If a write fails, splits the batch in half repeatedly until the failing write is alone, so that
+   * the other writes succeed.
    * @returns false if the database is locked; the unexpired writes then remain in the queue
    */
   #commit(batch: readonly Entry[]): boolean {
@@ -122,7 +122,7 @@ export class WriteQueue {
         this.#rejectFirst(firstUnexpired === -1 ? this.#queue.length : firstUnexpired, error)
         return false
       }
-      // Don't retry a batch that may already be committed: its creates would find their own plants, and report
+      // Don't retry a batch that might already be committed: its creates would find their own plants, and report
       // duplicates.
       const isOutcomeKnown = !(error instanceof StoreUnavailableError)
       if (isOutcomeKnown && batch.length > 1) {
