@@ -61,7 +61,7 @@ export async function assertPages(
     const isFull = length === Math.min(page.limit, remaining.length)
     if (!isFull && bytes < page.maxBytes) {
       throw new Error(
-        `${formatCall('list', owner, request)} ended the page too early: it returned ${length} of ${remaining.length} plants, with ${bytes} bytes of names and tags. A page can end before limit only once its names and tags amount to maxBytes.`,
+        `${formatCall('list', owner, request)} ended the page too early: it returned ${length} of ${remaining.length} plants, with ${bytes} bytes of names and tags. A page may end before limit only if its names and tags add up to maxBytes.`,
       )
     }
     after = plants.at(-1)?.id

@@ -107,7 +107,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     }
   },
 
-  async 'ends a page before limit only once names and tags amount to maxBytes'(store) {
+  async 'ends a page before limit only if its names and tags add up to maxBytes'(store) {
     const texts = ['fern', '楓'.repeat(20), '\n'.repeat(60), '"'.repeat(60), 'x'.repeat(3000)]
     const plants = texts
       .flatMap((name) => [undefined, ...texts].map((tag) => ({ name, tag })))

@@ -162,7 +162,7 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
     'returned 2 plants, although limit is 1.',
     changePage((_, list, request) => list({ ...request, limit: request.limit + 1 })),
   ),
-  'ends a page before limit only once names and tags amount to maxBytes': createRow(
+  'ends a page before limit only if its names and tags add up to maxBytes': createRow(
     'ended the page too early: it returned 1 of 30 plants, with 4 bytes of names and tags.',
     limitPageBytes(({ name, tag = '' }) => 8 + Buffer.byteLength(name + tag)),
   ),

@@ -132,7 +132,7 @@ test('reports the failed store call and its error', async () => {
 })
 
 test('reports a list result that is not a page', async () => {
-  const name = 'ends a page before limit only once names and tags amount to maxBytes'
+  const name = 'ends a page before limit only if its names and tags add up to maxBytes'
   const message = await getFailureMessage(name, () => ({ list: () => undefined as never }))
   assert.match(message, /^list\(.+\) returned undefined instead of an object with a plants array\.$/)
 })

@@ -45,18 +45,18 @@ const statIfExists = (path: string): Stats | undefined => statSync(path, { throw
  * Returns the first permission error for the database files and their directory, if any. SQLite doesn't report which
  * file it couldn't access.
  */
-export function findAccessError(file: string): string[] {
+export function findAccessError(file: string): string | undefined {
   const { R_OK, W_OK, X_OK } = constants
   const files = databaseFilesOf(resolve(file))
-  const messages = [...files, dirname(files[0]!)].flatMap((path) => {
+  for (const path of [...files, dirname(files[0]!)]) {
     try {
       accessSync(path, files.includes(path) ? R_OK | W_OK : W_OK | X_OK)
-      return []
     } catch (error) {
-      return [(error as Error).message]
+      const { code, message } = error as NodeJS.ErrnoException
+      if (code !== 'ENOENT') return message
     }
-  })
-  return messages.filter((message) => !message.startsWith('ENOENT')).slice(0, 1)
+  }
+  return undefined
 }
 
 /** Warns about database files that other users can read, write or replace. */

@@ -56,5 +56,6 @@ export function toCommitError(error: unknown, file: string): unknown {
  */
 export function toOpenError(error: unknown, file: string, path: string | undefined): Error {
   if (!/_(?:PERM|READONLY|CANTOPEN)$/.test(resultCodeOf(error) ?? '')) return toStoreError(error, file)
-  return new Error([messageOf(error, file), ...(path ? findAccessError(path) : [])].join('; '), { cause: error })
+  const messages = [messageOf(error, file), path && findAccessError(path)]
+  return new Error(messages.filter(Boolean).join('; '), { cause: error })
 }
