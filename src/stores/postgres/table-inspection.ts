@@ -18,8 +18,8 @@ export interface TableInspection {
   /** The collations of the owner whose recorded version differs from the actual version; null if there are none. */
   readonly outdated: string | null
   /**
-   * The recorded version of the database's collation; null if the owner has another collation or no version is
-   * recorded.
+   * The recorded version of the database's collation, or `none`; null if the owner has another collation, or if the
+   * server doesn't record versions (before PostgreSQL 15).
    */
   readonly databaseVersion: string | null
   /**
@@ -50,7 +50,8 @@ const OWNER_AND_ID = `ANY (ARRAY['owner', 'id'])`
  * - `required`: the columns that can't be NULL, by a constraint of the column, its domain or the table
  * - `indexes`: unique and exclusion indexes. The operator classes of bpchar don't count as usual, because they ignore
  *   trailing spaces of an owner. Views, and partitions on other servers, don't expose their indexes.
- * - `collations`, `database`: the collations of the owner, and that of the database
+ * - `collations`, `database`: the collations of the owner, and that of the database. musl (Alpine) has no versions, so a
+ *   missing version that isn't missing now means that the files were moved to another system
  *
  * There's no ORDER BY, because docs/scaling.md turns sorting off (`enable_sort`): the planner would then overestimate
  * the cost of the query so much that the server spends seconds on JIT compilation.
@@ -192,15 +193,17 @@ export const INSPECT_TABLE: Sql = `${ON_PRIMARY}
         AND NOT indexes.relispartition
     )),
     'outdated', (
-      SELECT pg_catalog.string_agg(pg_catalog.format('%I (recorded version %s, actual version %s)', collations.collname,
-        collations.collversion, pg_catalog.pg_collation_actual_version(collations.oid)), ', ')
-      FROM collations
-      WHERE collations.collversion
-        ${NE} pg_catalog.concat(pg_catalog.pg_collation_actual_version(collations.oid))
+      SELECT pg_catalog.string_agg(pg_catalog.format('%I (recorded version %s, actual version %s)', versions.name,
+        versions.recorded, versions.actual), ', ')
+      FROM (SELECT collations.collname AS name, COALESCE(collations.collversion, 'none') AS recorded,
+        COALESCE(pg_catalog.pg_collation_actual_version(collations.oid), 'none') AS actual
+        FROM collations WHERE collations.collprovider ${NE} 'd') AS versions
+      WHERE versions.recorded ${NE} versions.actual
     ),
     'databaseVersion', (
-      SELECT database.version FROM database
+      SELECT COALESCE(database.version, 'none') FROM database
       WHERE EXISTS (SELECT FROM collations WHERE collations.collprovider ${EQ} 'd')
+        AND pg_catalog.to_regproc('pg_catalog.pg_database_collation_actual_version') IS NOT NULL
     ),
     'mayCommitEarly', (
         pg_catalog.current_setting('client_min_messages') ${EQ} ANY (ARRAY['error', 'fatal', 'panic'])
@@ -227,7 +230,7 @@ export const INSPECT_TABLE: Sql = `${ON_PRIMARY}
     )
   )::${TEXT} WHERE ${IS_VOLATILE}`
 
-/** Returns the actual version of the database's collation. The function exists since PostgreSQL 15. */
+/** Returns the actual version of the database's collation, or `none`. The function exists since PostgreSQL 15. */
 export const DATABASE_COLLATION_VERSION: Sql = `${ON_PRIMARY}
-  SELECT pg_catalog.pg_database_collation_actual_version(d.oid)
+  SELECT COALESCE(pg_catalog.pg_database_collation_actual_version(d.oid), 'none')
   FROM pg_catalog.pg_database AS d WHERE d.datname ${EQ} pg_catalog.current_database() AND ${IS_VOLATILE}`
