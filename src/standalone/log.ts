@@ -111,9 +111,10 @@ export function describeError(error: unknown): string {
   return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`
 }
 
-/** Formats the code of a system error. Under `--permission`, adds the flag that is missing. */
+/** Formats the code of a system error. If a permission of Node or Deno is missing, adds its flag. */
 export function formatErrorCode(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException
+  // Deno's permission errors have no code.
+  const { name, code = name, message } = error as NodeJS.ErrnoException
   return [code, ...message.matchAll(/--allow-[a-z-]+/g)].join(' without ')
 }
 

@@ -21,7 +21,11 @@ import { packPackage, runScript, ENV_WITHOUT_COVERAGE } from '../support/package
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { skipWithoutCommand, skipWithoutStrace } from '../support/skip-reasons.ts'
 import { get, listStoredIds, post, sendToPort } from '../support/wire/service.ts'
-import { createDatabasePath, skipWithoutSqlite as needsSqlite } from '../support/database/sqlite-file.ts'
+import {
+  createCorruptDatabase,
+  createDatabasePath,
+  skipWithoutSqlite as needsSqlite,
+} from '../support/database/sqlite-file.ts'
 import { createTempDirectory, createTempFile } from '../support/temp-files.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -136,6 +140,24 @@ test('the commands in docs/sqlite.md back up a database that is in use', sqliteS
   const copy = sqliteStore(backup)
   assert.deepEqual(await listStoredIds(copy), [1n, 2n])
   await copy.close()
+})
+
+test(
+  'the commands in docs/sqlite.md keep the last backup if the database is missing',
+  sqliteShellOptions,
+  async (t) => {
+    const folder = createTempDirectory(t)
+    const backup = join(folder, 'backup.db')
+    writeFileSync(backup, 'the last backup')
+    await assert.rejects(runScript(getCode('docs/sqlite.md', 'sh'), folder), /unable to open database/)
+    assert.equal(readFileSync(backup, 'utf8'), 'the last backup')
+  },
+)
+
+test('the commands in docs/sqlite.md fail if a dump is incomplete', sqliteShellOptions, async (t) => {
+  const path = createDatabasePath(t)
+  await createCorruptDatabase(path)
+  await assert.rejects(runScript(getCode('docs/sqlite.md', 'sh', 'Restore a dump'), dirname(path)), /no such table/)
 })
 
 test('the commands in docs/sqlite.md restore a database from a dump', sqliteShellOptions, async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { copyFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
 import { connect } from 'node:tls'
@@ -22,7 +22,11 @@ import { startCaddy, startNginx } from '../support/wire/proxies.ts'
 import { TLS } from '../support/wire/tls/certificate.ts'
 import { skipWithoutCommand } from '../support/skip-reasons.ts'
 import { del, get, getPort, post, sendToPort, serve, servePlants } from '../support/wire/service.ts'
-import { createDatabasePath, skipWithoutSqlite as needsSqlite } from '../support/database/sqlite-file.ts'
+import {
+  createCorruptDatabase,
+  createDatabasePath,
+  skipWithoutSqlite as needsSqlite,
+} from '../support/database/sqlite-file.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const CERTIFICATES = fileURLToPath(new URL('../support/wire/tls/', import.meta.url))
@@ -271,6 +275,13 @@ const migrationOptions = {
   skip: needsSqlite || skipWithoutPostgres || skipWithoutCommand('sqlite3') || skipWithoutCommand('psql'),
 }
 
+/** Runs the commands in the folder of a database, for a project that is installed elsewhere. */
+async function runMigration(path: string, url: string): Promise<void> {
+  const { folder } = await packPackage()
+  const script = getRecipeCode('Migrating from SQLite to Postgres', 'sh').replace('node_modules', `${folder}/$&`)
+  await runScript(script, dirname(path), { URL: url, PSQLRC: '/dev/null' })
+}
+
 test('the migration from SQLite to Postgres preserves every plant', migrationOptions, async (t) => {
   const path = createDatabasePath(t)
   const from = sqliteStore(path)
@@ -284,8 +295,7 @@ test('the migration from SQLite to Postgres preserves every plant', migrationOpt
   const database = await openDatabase(t)
   const to = postgresStore(database.openPool())
 
-  const script = getRecipeCode('Migrating from SQLite to Postgres', 'sh').replace('plants.db', path)
-  await runScript(script, (await packPackage()).folder, { URL: database.url, PSQLRC: '/dev/null' })
+  await runMigration(path, database.url)
 
   for (const owner of ['ada', 'grace', ...owners]) {
     const all = { limit: 1000, maxBytes: 2 ** 30 }
@@ -293,5 +303,22 @@ test('the migration from SQLite to Postgres preserves every plant', migrationOpt
   }
   const { rows } = await database.openPool().query('SELECT count(*)::int AS plants FROM plant_store_plants')
   assert.deepEqual(rows, [{ plants: 2 * texts.length + owners.length * EDGE_CASE_IDS.length }])
+  assert.equal(statSync(join(dirname(path), 'plants.csv')).mode & 0o777, 0o600)
   await from.close()
+})
+
+suite('the migration from SQLite to Postgres fails and copies nothing', migrationOptions, () => {
+  for (const [name, prepare] of [
+    ['if a part of the file is corrupt', createCorruptDatabase],
+    ['if the file is missing', () => undefined],
+  ] as const) {
+    test(name, async (t) => {
+      const path = createDatabasePath(t)
+      await prepare(path)
+      const database = await openDatabase(t)
+      await assert.rejects(runMigration(path, database.url))
+      const { rows } = await database.openPool().query('SELECT count(*)::int AS plants FROM plant_store_plants')
+      assert.deepEqual(rows, [{ plants: 0 }])
+    })
+  }
 })

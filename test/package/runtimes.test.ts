@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -14,6 +15,7 @@ import { FRAMEWORK_EXAMPLES, MANY_PLANTS_JSON, addTestOwners } from '../support/
 import { openSqlite, skipWithoutSqlite } from '../support/database/sqlite-file.ts'
 import { createProject, ENV_WITHOUT_COVERAGE } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
+import { createTempDirectory } from '../support/temp-files.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { del, get, post, sendToPort } from '../support/wire/service.ts'
@@ -32,7 +34,19 @@ const PROGRAM_COMMANDS = findCommands('the standalone server, with SQLite')
 /** The folder of the real deno executable: npm's wrapper script doesn't forward signals. */
 const DENO_DIRECTORY = fileURLToPath(new URL('../peers/node_modules/deno', import.meta.url))
 
-/** Starts a command in a project and waits until it responds to requests. The process is killed when the scope ends. */
+/** Runs a command in a project. The process is killed when the scope ends. */
+function spawnInProject(t: CleanupScope, project: string, command: string, env: object): ChildProcess {
+  const [name, ...args] = command.replace('node_modules', '../node_modules').split(' ')
+  const own = { PATH: `${DENO_DIRECTORY}:${ENV_WITHOUT_COVERAGE['PATH']}`, HOME: project }
+  // The output is ignored, because the server writes a log.
+  return startChild(t, name!, args, {
+    cwd: project,
+    env: { ...ENV_WITHOUT_COVERAGE, ...own, ...env },
+    stdio: 'ignore',
+  })
+}
+
+/** Starts a command in a project and waits until it responds to requests. */
 async function startInProject(
   t: CleanupScope,
   project: string,
@@ -40,14 +54,7 @@ async function startInProject(
   port: number,
   env = {},
 ): Promise<ChildProcess> {
-  const [name, ...args] = command.replace('node_modules', '../node_modules').split(' ')
-  const own = { PATH: `${DENO_DIRECTORY}:${ENV_WITHOUT_COVERAGE['PATH']}`, PORT: String(port), HOME: project }
-  // The output is ignored, because the server writes a log.
-  const child = startChild(t, name!, args, {
-    cwd: project,
-    env: { ...ENV_WITHOUT_COVERAGE, ...own, ...env },
-    stdio: 'ignore',
-  })
+  const child = spawnInProject(t, project, command, { PORT: String(port), ...env })
   await waitUntil(() => {
     assert.equal(child.exitCode, null, `${command} exited`)
     // A runtime that is still starting can accept a request and never respond.
@@ -113,6 +120,22 @@ for (const name of Object.keys(SERVICE_COMMANDS)) {
       await startInProject(t, await createProject(t), PROGRAM_COMMANDS[name]!, port, env)
       assert.equal((await sendToPort(port, post('secret', '{"id":1,"name":"Fern"}'))).status, 200)
       assert.equal((await sendToPort(port, get('secret'))).body, '[{"name":"Fern"}]')
+    })
+
+    test(`the standalone server listens on a Unix socket (${name})`, async (t) => {
+      const HOST = join(createTempDirectory(t), 'socket')
+      const [, flag] = /a Unix socket as `HOST` also needs `(.*?)`/.exec(documentText)!
+      const command = PROGRAM_COMMANDS[name]!.replace('deno run', `deno run ${flag}`)
+      const child = spawnInProject(t, await createProject(t), command, { HOST })
+      await waitUntil(() => {
+        assert.equal(child.exitCode, null, `${command} exited`)
+        return existsSync(HOST)
+      })
+      const client = await RawConnection.open(HOST)
+      t.after(() => client.socket.destroy())
+      client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+      const [response] = await client.readResponses(1)
+      assert.equal(response!.status, 200)
     })
 
     test(

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { getRootCauseMessage, flushLog } from '../../src/standalone/log.ts'
+import { formatErrorCode, getRootCauseMessage, flushLog } from '../../src/standalone/log.ts'
 import { readDocument } from '../support/package/documents.ts'
 import { getValues } from '../support/program/capture-log.ts'
 import { scrapeMetrics, startWithMetrics } from '../support/program/metrics.ts'
@@ -189,4 +189,10 @@ test('getRootCauseMessage joins the lines of a multi-line message', () => {
   const message = 'error:0A0000BF:SSL routines:no protocols available\n  in the handshake:\n'
   const reason = 'error:0A0000BF:SSL routines:no protocols available in the handshake:'
   assert.equal(getRootCauseMessage(new Error('Cannot connect.', { cause: new Error(message) })), reason)
+})
+
+test('a permission error of Deno, which has no code, is logged with its name and the missing flag', () => {
+  const error = new Error('Requires sys access to "umask", run again with the --allow-sys flag')
+  error.name = 'NotCapable'
+  assert.equal(formatErrorCode(error), 'NotCapable without --allow-sys')
 })

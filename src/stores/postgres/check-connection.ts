@@ -33,7 +33,7 @@ export async function checkConnection(connection: Connection, schema: string | n
     throw new Error(
       `The sort order of ${outdatedCollation} may have changed since the indexes of ${table} ` +
         'were built, so plants could be missing from lists, or be created twice. Rebuild the indexes and refresh the ' +
-        'collation version.',
+        'collation version, or give the column owner the collation C.',
     )
   }
   return inspection

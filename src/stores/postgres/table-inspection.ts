@@ -20,8 +20,8 @@ export interface TableInspection {
    */
   readonly outdated: string | null
   /**
-   * The recorded version of the database's collation; null if the owner column has another collation or no version is
-   * recorded.
+   * The recorded version of the database's collation, or `none`; null if the owner column has another collation, or if
+   * the server doesn't record versions (before PostgreSQL 15).
    */
   readonly databaseVersion: string | null
   /**
@@ -52,7 +52,8 @@ const OWNER_AND_ID = `ANY (ARRAY['owner', 'id'])`
  * - `required`: the columns that can't be NULL because of a constraint on the column, its domain or the table
  * - `indexes`: unique and exclusion indexes. The operator classes of bpchar count as unusual, because they ignore
  *   trailing spaces in an owner. Views, and partitions on other servers, don't expose their indexes.
- * - `collations`, `database`: the collations of the owner column, and the collation of the database
+ * - `collations`, `database`: the collations of the owner column, and the collation of the database. musl (Alpine) has
+ *   no collation versions, so if a version exists but wasn't recorded, the files were moved from another system.
  *
  * There's no ORDER BY, because docs/scaling.md turns off sorting (`enable_sort`). With ORDER BY, the planner would then
  * overestimate the cost of the query so much that the server would spend seconds on JIT compilation.
@@ -194,15 +195,17 @@ export const INSPECT_TABLE: Sql = `${ON_PRIMARY}
         AND NOT indexes.relispartition
     )),
     'outdated', (
-      SELECT pg_catalog.string_agg(pg_catalog.format('%I (recorded version %s, actual version %s)', collations.collname,
-        collations.collversion, pg_catalog.pg_collation_actual_version(collations.oid)), ', ')
-      FROM collations
-      WHERE collations.collversion
-        ${NE} pg_catalog.concat(pg_catalog.pg_collation_actual_version(collations.oid))
+      SELECT pg_catalog.string_agg(pg_catalog.format('%I (recorded version %s, actual version %s)', versions.name,
+        versions.recorded, versions.actual), ', ')
+      FROM (SELECT collations.collname AS name, COALESCE(collations.collversion, 'none') AS recorded,
+        COALESCE(pg_catalog.pg_collation_actual_version(collations.oid), 'none') AS actual
+        FROM collations WHERE collations.collprovider ${NE} 'd') AS versions
+      WHERE versions.recorded ${NE} versions.actual
     ),
     'databaseVersion', (
-      SELECT database.version FROM database
+      SELECT COALESCE(database.version, 'none') FROM database
       WHERE EXISTS (SELECT FROM collations WHERE collations.collprovider ${EQ} 'd')
+        AND pg_catalog.to_regproc('pg_catalog.pg_database_collation_actual_version') IS NOT NULL
     ),
     'mayCommitEarly', (
         pg_catalog.current_setting('client_min_messages') ${EQ} ANY (ARRAY['error', 'fatal', 'panic'])
@@ -230,9 +233,9 @@ export const INSPECT_TABLE: Sql = `${ON_PRIMARY}
   )::${TEXT} WHERE ${IS_VOLATILE}`
 
 /**
- * Returns the actual version of the database's collation. Requires PostgreSQL 15 or later, which introduced the
- * function.
+ * Returns the actual version of the database's collation, or `none`. Requires PostgreSQL 15 or later, which introduced
+ * the function.
  */
 export const DATABASE_COLLATION_VERSION: Sql = `${ON_PRIMARY}
-  SELECT pg_catalog.pg_database_collation_actual_version(d.oid)
+  SELECT COALESCE(pg_catalog.pg_database_collation_actual_version(d.oid), 'none')
   FROM pg_catalog.pg_database AS d WHERE d.datname ${EQ} pg_catalog.current_database() AND ${IS_VOLATILE}`

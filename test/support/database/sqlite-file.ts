@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -35,6 +36,18 @@ export function openSqliteStore(
   const store = sqliteStore(path, options)
   t.after(() => store.close())
   return { path, store }
+}
+
+/** Creates a database with 2,000 plants, and overwrites a page in the middle of the file. */
+export async function createCorruptDatabase(path: string): Promise<void> {
+  const store = sqliteStore(path)
+  await Promise.all(
+    Array.from({ length: 2000 }, async (_, i) => store.create('ada', { id: BigInt(i), name: 'Monstera deliciosa' })),
+  )
+  await store.close()
+  const bytes = readFileSync(path)
+  const middle = 4096 * Math.floor(bytes.length / 8192)
+  writeFileSync(path, bytes.fill(0xff, middle, middle + 4096))
 }
 
 /**
