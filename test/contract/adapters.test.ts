@@ -185,7 +185,7 @@ suite('for a mock request', { timeout: 60_000 }, () => {
     })
   }
 
-  test('responds immediately with 401 to a request without a connection whose body never ends', async () => {
+  test('rejects an unconnected request with 401 without waiting for the request body', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)
