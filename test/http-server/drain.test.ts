@@ -129,7 +129,7 @@ test('a drain drops a request that follows a request with ambiguous framing', { 
 })
 
 suite('several requests in one packet during a drain', { timeout: 60_000 }, () => {
-  test('all pipelined requests during a drain get responses, of which only the last has Connection: close', async (t) => {
+  test('only the last response to pipelined requests during a drain has Connection: close', async (t) => {
     const http = await serve(t)
     const { client } = await connectPair(http.server)
     const drained = http.drain()
