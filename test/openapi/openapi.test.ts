@@ -60,7 +60,7 @@ test('the OpenAPI description has the same responses for HEAD as for GET, but wi
   }
 })
 
-test('the OpenAPI description of a 503 response contains the messages of both errors with this status', () => {
+test('the OpenAPI description of a 503 response contains both possible error messages', () => {
   const { storeUnavailable, outcomeUnknown } = ERRORS
   const { description } = openapi.paths['/plants'].get.responses[503]!
   assert.equal(description, `${storeUnavailable.message} Or: ${outcomeUnknown.message}`)

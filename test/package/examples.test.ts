@@ -228,7 +228,8 @@ const PATH_GUARD_EXAMPLE = GUARD_EXAMPLE.replace(
   "'/api/plants', rejectWrites)\napp.use('/api',",
 )
 
-suite('an access check by path in Express, which does not decode paths (authorization bypass)', () => {
+// Express matches paths without decoding them.
+suite('a path-based access check in Express (authorization bypass)', () => {
   for (const name of ['express', 'express-4']) {
     for (const [behavior, example, expected] of [
       ['rejects an encoded path if it is mounted together with the service', GUARD_EXAMPLE, 403],
