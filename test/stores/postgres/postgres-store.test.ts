@@ -59,7 +59,7 @@ test(
   },
 )
 
-test('migrate() rejects with the error of the server if the table cannot be created', async () => {
+test("migrate() rejects with the server's error if the table cannot be created", async () => {
   await pool.query('DROP TABLE plant_store_plants')
   await pool.query('CREATE TYPE plant_store_plants AS ENUM ()')
   await assert.rejects(postgresStore(pool).migrate(), { code: '42710' })
