@@ -67,7 +67,7 @@ suite('the package while timers are mocked', () => {
   })
 })
 
-suite('the package if it is imported while timers are mocked', () => {
+suite('the package imported while timers are mocked', () => {
   test('runs immediates', async (t) => {
     t.mock.timers.enable()
     const { setImmediate, yieldToEventLoop } = await importFresh('immediates')
