@@ -106,7 +106,7 @@ suite('statistics', () => {
     assert.ok(few![0] < many![0] && many![0] <= 2 && 2 <= many![1] && many![1] < few![1])
   })
 
-  test('computeRatios compares plant-store with every other contestant', () => {
+  test('computeRatios compares plant-store with each of the other contestants', () => {
     const rounds = { floor: [1, 2], native: [2, 4], 'plant-store': [1, 2] }
     const rows = Object.entries(rounds).map(([contestant, cpus]) => {
       return { contestant, rounds: cpus.map((cpu) => ({ cpu })) }

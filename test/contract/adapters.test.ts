@@ -132,7 +132,7 @@ async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('for a mock request', { timeout: 60_000 }, () => {
+suite('the service with mock requests', { timeout: 60_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }

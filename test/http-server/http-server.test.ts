@@ -149,7 +149,7 @@ suite('the standalone server with --insecure-http-parser', { timeout: 60_000 }, 
 })
 
 for (const state of ['normal operation', 'a drain']) {
-  suite(`during ${state}, the server times out`, { timeout: 60_000 }, () => {
+  suite(`timeouts during ${state}`, { timeout: 60_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`

@@ -138,7 +138,7 @@ test('flushLog waits until the buffered lines are written', async () => {
 
 // A program that waits for its log reader would never respond.
 suite('a log that nobody reads', { timeout: 120_000 }, () => {
-  test('the standalone server drops lines beyond the buffer limit, and logs their number later', async (t) => {
+  test('the standalone server drops log lines beyond the buffer limit and logs how many were dropped', async (t) => {
     const program = await startUnread(t)
     await sendRequests(program, REQUESTS)
     program.child.stderr.resume()

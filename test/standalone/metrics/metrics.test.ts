@@ -150,7 +150,7 @@ suite('the metrics', () => {
     assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
   })
 
-  test('the metrics count requests in flight, and requests without a response', async (t) => {
+  test('the metrics count requests in flight and requests without a response', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const connection = await RawConnection.open(port)
     connection.send(`${POST}Content-Length: 100\r\n\r\n{`)

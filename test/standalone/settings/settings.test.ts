@@ -329,7 +329,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   })
 })
 
-test('--help lists every setting with a description, and an example URL of each store', () => {
+test('--help lists every setting with a description, and an example URL for each store', () => {
   const help = formatHelp()
   const names = [...help.matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
   assert.ok(names.length > 15)

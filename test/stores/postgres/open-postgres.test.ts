@@ -40,7 +40,7 @@ suite('openPostgres', { timeout: 60_000 }, async () => {
     return { store, events }
   }
 
-  test('sets the connection timeout, keep-alive and maximum lifetime of connections in the driver', async (t) => {
+  test("sets the driver's connection timeout, keep-alive and maximum connection lifetime", async (t) => {
     t.mock.method(Math, 'random', () => 0.5)
     const { mock } = t.mock.method(pg, 'Pool')
     const { store } = await openStore(url, { postgresPoolSize: 3 })

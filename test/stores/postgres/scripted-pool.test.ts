@@ -239,7 +239,7 @@ test('the store rethrows programming errors unchanged', async () => {
   assert.equal(await captureError(connectWithRetry({ connect }, 1000)), bug)
 })
 
-suite('during a failover', () => {
+suite('connections during a failover', () => {
   test('the store fails only if both connection requests to a slow pool fail', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const failures: ((error: Error) => void)[] = []

@@ -67,7 +67,7 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
   }
 
   test(
-    'the store rejects a WAL that SQLite would delete even if the path is a URI',
+    'the store rejects a WAL that SQLite would delete, even if the path is a URI',
     { skip: skipWithoutFileUris },
     async (t) => {
       const path = await createFileWithLog(t)
@@ -78,7 +78,7 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
     },
   )
 
-  test('the store rejects a WAL that SQLite would delete even if the path is a symbolic link', async (t) => {
+  test('the store rejects a WAL that SQLite would delete, even if the path is a symbolic link', async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     const link = createDatabasePath(t)

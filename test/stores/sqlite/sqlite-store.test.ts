@@ -400,7 +400,7 @@ const TABLE = `CREATE TABLE plants (
 ) STRICT, WITHOUT ROWID`
 
 suite(
-  'sqliteStore opens a database restored from .dump, which has no application_id',
+  'sqliteStore opens a database restored from .dump, which drops the application_id',
   { skip: skipWithoutSqlite },
   () => {
     for (const [name, sql, migrate] of [
