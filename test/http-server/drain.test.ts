@@ -51,7 +51,7 @@ for (const isShared of [false, true]) {
 }
 
 test(
-  'a drain destroys connections that arrive while the event loop is blocked beyond the drain timeout',
+  'a drain destroys connections that arrive while the event loop is blocked for longer than the drain timeout',
   { timeout: 60_000 },
   async (t) => {
     const http = await serve(t, { drainTimeoutMs: 100 })

@@ -10,7 +10,7 @@ suite('a token table', () => {
     ['reader', { owner: 'ada', access: 'read' }],
   ])
 
-  test('returns the caller of each token', () => {
+  test('returns the caller for each token', () => {
     assert.deepEqual(['secret', 'other', 'reader'].map(find), [
       { owner: 'ada', access: 'write' },
       { owner: 'grace', access: 'write' },

@@ -172,7 +172,7 @@ test('concurrent identical list calls share one query', async () => {
   ])
 })
 
-test('delete() returns true only for the requested plant, even if a foreign table contains the plant twice', async () => {
+test('delete() returns true only for deleted plants, even if a foreign table returns a plant twice', async () => {
   const twice: QueryResult = { rows: Array.from({ length: 2 }, () => ['ann', '1']), rowCount: 2 }
   const { store } = createScriptedStore([twice, twice])
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])

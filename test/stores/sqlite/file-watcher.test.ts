@@ -128,7 +128,7 @@ test(
 )
 
 test(
-  'the store finds a file with a relative path even if the process changes its working directory',
+  'the store finds a file by its relative path even after the working directory changes',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
