@@ -47,7 +47,7 @@ suite('withDeadline', () => {
   }
 })
 
-test('chain calls back synchronously for a plain value, but asynchronously for a promise', async () => {
+test('chain calls back synchronously only for plain values', async () => {
   assert.equal(
     chain(20, (value) => value + 1),
     21,
@@ -57,7 +57,7 @@ test('chain calls back synchronously for a plain value, but asynchronously for a
   assert.equal(await later, 21)
 })
 
-test('chain waits for a thenable or a promise from another realm that is wrapped by withDeadline', async () => {
+test('chain waits for a thenable or cross-realm promise wrapped by withDeadline', async () => {
   const promise = runInNewContext('Promise.resolve(20)') as Promise<number>
   for (const result of [promise, toThenable(Promise.resolve(20))]) {
     const limited = withDeadline(result, 10_000, () => fault)

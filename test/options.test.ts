@@ -104,7 +104,7 @@ for (const given of [
   })
 }
 
-test('the default onError emits a process warning even for null instead of an Error', async () => {
+test('the default onError emits a process warning even if the error is null', async () => {
   const warned = once(process, 'warning')
   resolveOptions({ tokens }).onError(null, request)
   const [{ message }] = (await warned) as [Error]
@@ -134,7 +134,7 @@ for (const basePath of ['', '/api', '/api/v1', '/%C3%A9']) {
   })
 }
 
-test('resolveOptions reads options that the object inherits from its prototype', () => {
+test('resolveOptions reads options inherited from a prototype', () => {
   assert.equal(resolveOptions(Object.create({ tokens, maxLimit: 7 }) as PlantStoreOptions).maxLimit, 7)
 })
 

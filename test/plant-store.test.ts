@@ -59,7 +59,7 @@ for (const basePath of ['', '/api/v1', '/$&']) {
 }
 
 // Node's HTTP/1 parser rejects unknown methods, but HTTP/2 allows any method name.
-test('responds with 405 to methods that have the name of a property of Object.prototype', async (t) => {
+test('responds with 405 to methods named after properties of Object.prototype', async (t) => {
   const client = await serveAndConnect(t, 'h2c', createService())
   for (const method of ['constructor', 'toString', '__proto__']) {
     const { status, headers } = await client.send({ method, path: '/plants/1', fields: bearer('ada') })

@@ -63,7 +63,7 @@ suite('scheduled tasks', () => {
     })
   }
 
-  test('scheduled tasks share event-loop ticks if the tasks are short', async (t) => {
+  test('short scheduled tasks share event-loop ticks', async (t) => {
     const count = 20_000
     const rounds = await recordTicks(t, count, () => undefined)
     assert.ok(new Set(rounds).size < count / 20, `${count} tasks ran in ${new Set(rounds).size} ticks`)

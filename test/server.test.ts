@@ -90,7 +90,7 @@ suite('the standalone server', () => {
     assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
-  test('prints and logs its address, but no configured token', async (t) => {
+  test('prints and logs its address without revealing the configured token', async (t) => {
     const program = await startProgram(t)
     const { time, ...start } = await program.waitForLogEvent('start')
     assert.match(String(time), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
@@ -233,7 +233,7 @@ suite('--ready', () => {
 })
 
 suite('--migrate', () => {
-  test('creates a missing SQLite file and leaves an existing file unchanged', { skip: needsSqlite }, async (t) => {
+  test('creates a SQLite file and succeeds when run again', { skip: needsSqlite }, async (t) => {
     const url = `sqlite:${createDatabasePath(t)}`
     // The command-line option overrides PLANT_STORE_MIGRATE.
     const environment = { PLANT_STORE_URL_FILE: createTempFile(t, `${url}\n`), PLANT_STORE_MIGRATE: '0' }

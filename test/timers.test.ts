@@ -67,7 +67,7 @@ suite('the package while timers are mocked', () => {
   })
 })
 
-suite('the package if it is imported while timers are mocked', () => {
+suite('the package imported while timers are mocked', () => {
   test('runs immediates', async (t) => {
     t.mock.timers.enable()
     const { setImmediate, yieldToEventLoop } = await importFresh('immediates')
@@ -75,7 +75,7 @@ suite('the package if it is imported while timers are mocked', () => {
     await yieldToEventLoop()
   })
 
-  test('uses the real timers once the mock is restored', async (t) => {
+  test('uses the real timers after the mock timers are reset', async (t) => {
     t.mock.timers.enable()
     const { clearInterval, clearTimeout, setInterval, setTimeout, sleep } = await importFresh('restored')
     t.mock.timers.reset()
@@ -90,7 +90,7 @@ suite('the package if it is imported while timers are mocked', () => {
     await sleep(1)
   })
 
-  test('uses the real clock once the mock is restored', async (t) => {
+  test('uses the real clock after the mock clock is removed', async (t) => {
     const { mock } = t.mock.method(performance, 'now', () => 1000)
     const clock = (await importFresh('clock')).performance
     assert.equal(clock.now(), 1000)

@@ -100,13 +100,13 @@ suite('statistics', () => {
     assert.deepEqual([[10, 1, 9], [10, 1, 9, 2], []].map(median), [9, 5.5, NaN])
   })
 
-  test('medianInterval returns a narrower interval for more values', () => {
+  test('medianInterval narrows as the number of values grows', () => {
     assert.deepEqual(medianInterval([]), [NaN, NaN])
     const [few, many] = [5, 40].map((length) => medianInterval(Array.from({ length }, (_, n) => n % 5)))
     assert.ok(few![0] < many![0] && many![0] <= 2 && 2 <= many![1] && many![1] < few![1])
   })
 
-  test('computeRatios compares every contestant with the first, and plant-store with all others', () => {
+  test('computeRatios compares plant-store with each of the other contestants', () => {
     const rounds = { floor: [1, 2], native: [2, 4], 'plant-store': [1, 2] }
     const rows = Object.entries(rounds).map(([contestant, cpus]) => {
       return { contestant, rounds: cpus.map((cpu) => ({ cpu })) }

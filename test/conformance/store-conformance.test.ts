@@ -30,7 +30,7 @@ test('accepts a store whose pages end with the plant that reaches maxBytes', asy
   for (const check of checks.values()) await check()
 })
 
-test('accepts a store that lists synchronously, but needs two event-loop ticks to create a plant', async () => {
+test('accepts a store with a synchronous list() and an asynchronous create()', async () => {
   const checks = createSuite((store) => ({
     async create(owner, plant) {
       await nextTick()
@@ -77,7 +77,7 @@ async function getFailureMessage(
   return (outcome.reason as Error).message
 }
 
-suite('the conformance suite explains why a broken store fails the test', () => {
+suite('the conformance suite explains why a broken store fails a test', () => {
   for (const [name, [expectedMessage, change]] of Object.entries(BROKEN_STORES)) {
     test(`"${name}"`, async () => {
       const message = await getFailureMessage(name, change)
@@ -97,7 +97,7 @@ test('fails if the create option returns a store that contains plants', async ()
   )
 })
 
-suite('a conformance test fails after storeTimeoutMs', { timeout: 60_000 }, () => {
+suite('a conformance test times out after storeTimeoutMs', { timeout: 60_000 }, () => {
   const never = (): Promise<never> => new Promise(() => undefined)
   const methods: readonly StoreMethod[] = ['create', 'list', 'delete', 'ping', 'close']
   for (const method of methods) {
@@ -109,7 +109,7 @@ suite('a conformance test fails after storeTimeoutMs', { timeout: 60_000 }, () =
     })
   }
 
-  test('if the create option never settles, a conformance test fails after storeTimeoutMs', async () => {
+  test('a conformance test times out if the create option never settles', async () => {
     const message = await getFailureMessage('close can be called twice', undefined, {
       create: never,
       storeTimeoutMs: 20,
@@ -165,7 +165,7 @@ test('BROKEN_STORES contains a broken store for every conformance test', () => {
   assert.deepEqual(Object.keys(BROKEN_STORES), [...createSuite().keys()])
 })
 
-test('closes the store of a test even if the test fails', async () => {
+test("closes the test's store even if the test fails", async () => {
   const open = new Set<number>()
   let made = 0
   const suite = createSuite(() => {
@@ -206,7 +206,7 @@ test('runs 2,000 random creates, lists and deletes for three owners', async () =
   assert.equal(new Set(calls).size, 9)
 })
 
-test('listAllCharacters returns every Unicode character once, split into texts of at most 64 KiB', () => {
+test('listAllCharacters returns every Unicode character once, in strings of at most 64 KiB', () => {
   const texts = listAllCharacters()
   assert.ok(texts.every((text) => isValidText(text) && Buffer.byteLength(text) <= 65_536))
   const characters = Array.from(texts.join(''), (character) => character.codePointAt(0)!)
@@ -220,7 +220,7 @@ test('reports a null plant', () => {
   assert.equal(difference, "returned a plant whose id isn't a bigint: null.")
 })
 
-suite('the error for a wrong name quotes an excerpt', () => {
+suite('the error for a wrong plant name quotes an excerpt', () => {
   const digits = '0123456789'
   const page = (name: string): Page => ({ plants: [{ id: 1n, name }], hasMore: false })
   for (const [name, actual, expected, start, actualExcerpt, expectedExcerpt] of [

@@ -132,7 +132,7 @@ async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }
 
-suite('for a mock request', { timeout: 60_000 }, () => {
+suite('the service with mock requests', { timeout: 60_000 }, () => {
   const created = post('ada', '{"id":7,"name":"Fern"}')
   const malformed = post('ada', '{"id":7]')
   const rejected = { ...malformed, fields: [] }
@@ -185,7 +185,7 @@ suite('for a mock request', { timeout: 60_000 }, () => {
     })
   }
 
-  test('responds immediately with 401 to a request without a connection whose body never ends', async () => {
+  test('rejects an unconnected request with 401 without waiting for the request body', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)

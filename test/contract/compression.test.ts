@@ -20,7 +20,7 @@ const warnings: Error[] = []
 process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
-suite('compression for a client that reads slowly', { timeout: 300_000 }, () => {
+suite('compression for a slow client', { timeout: 300_000 }, () => {
   for (const [name, coding] of [
     ['compression', 'gzip'],
     ['compression', 'br'],

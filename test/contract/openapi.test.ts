@@ -145,7 +145,7 @@ suite('the OpenAPI description covers all errors', () => {
     })
   }
 
-  test('the tests of the OpenAPI description cover every error code', () => {
+  test('the OpenAPI tests cover every error code', () => {
     const codes = rows.map(([error]) => error)
     for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test covers error ${error}`)

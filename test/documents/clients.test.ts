@@ -167,7 +167,7 @@ suite('the fetch client', () => {
     await assert.rejects(client.create(fern), TypeError)
   })
 
-  test('reports the cause of a missing response', async (t) => {
+  test('reports the fetch error as the cause if the server is unreachable', async (t) => {
     const server = await servePlants(t)
     const client = await connect(t, server)
     server.close()
@@ -198,7 +198,7 @@ test(
 )
 
 suite(
-  'the curl commands keep the token unreadable for other users (insecure permissions)',
+  'the curl commands protect the token from other users (insecure permissions)',
   { skip: skipWithoutCommand('curl') },
   () => {
     for (const [what, before] of [

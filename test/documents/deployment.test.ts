@@ -43,7 +43,7 @@ test('a server started through node_modules/.bin exits with status 0 on SIGTERM'
 })
 
 test(
-  'systemd-analyze accepts the units, with an exposure level below 3.0',
+  'systemd-analyze accepts the units and their exposure level',
   { skip: skipWithoutCommand('systemd-analyze') },
   (t) => {
     const folder = createTempDirectory(t)

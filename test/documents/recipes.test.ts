@@ -236,7 +236,7 @@ test('a node:https server loads a new certificate on SIGHUP', { timeout: 60_000 
 })
 
 test(
-  'nginx limits the rate of requests for each token, however the token is sent (rate limit bypass)',
+  'nginx limits the request rate per token, even if clients vary the Authorization header (rate limit bypass)',
   { skip: skipWithoutCommand('nginx') },
   async (t) => {
     const port = await findFreePort()

@@ -101,7 +101,7 @@ test('buffers less than 16 MiB for a client that pipelines list requests but nev
   await waitUntil(() => accepted.closed)
 })
 
-test("1,000 connections that stall within a request don't block other clients", async (t) => {
+test("1,000 connections that stall mid-request don't block other clients", async (t) => {
   const server = await servePlants(t)
   const stalled: RawConnection[] = []
   while (stalled.length < 1000) {

@@ -274,7 +274,7 @@ test('onError receives the error if a wrapped writeHead throws during an error r
   assert.deepEqual(errors, [fault])
 })
 
-test('without onError, failed requests emit a single process warning that contains no token', async (t) => {
+test('failed requests emit a single process warning without tokens if onError is not set', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)

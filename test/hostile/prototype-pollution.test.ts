@@ -99,7 +99,7 @@ suite('prototype pollution of the tag', () => {
     )
   })
 
-  test("does not hide a tag that is a getter of the plant's class", () => {
+  test("does not hide a tag that the plant's class defines as a getter", () => {
     class Phlox {
       readonly name = 'eve'
       get tag(): string {

@@ -136,7 +136,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       })
     }
 
-    test('changes neither the request nor the process listeners', async (t) => {
+    test('leaves the request and the process listeners unchanged', async (t) => {
       const plantStore = createService()
       const snapshots: unknown[] = []
       const client = await serveAndConnect(t, protocol, (request, response) => {
@@ -160,7 +160,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('responds to HEAD and OPTIONS without a body, as rejectNonStandardBodyWrites requires', async (t) => {
+test('responds to HEAD and OPTIONS even if rejectNonStandardBodyWrites is enabled', async (t) => {
   const server = await serve(t, createServer({ rejectNonStandardBodyWrites: true }, createService()))
 
   assert.equal((await sendRequest(server, { ...get('ada'), method: 'HEAD' })).status, 200)

@@ -305,7 +305,7 @@ for (const [name, path, status] of [
 }
 
 test(
-  'plant-store/server responds with 40000 if a client half-closes its connection within a body',
+  'plant-store/server responds with 40000 if a client half-closes its connection mid-body',
   { timeout: 60_000 },
   async (t) => {
     const gate = new DeferredCall<string>()

@@ -157,7 +157,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
     })
 
-    test('onResponse reports an incomplete list if the client disconnects while middleware is still sending', async (t) => {
+    test('onResponse reports an incomplete list if the client disconnects while middleware is still sending the list', async (t) => {
       const store = memoryStore()
       await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, bufferUntilEnd)
@@ -218,7 +218,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.equal(reads, 3)
     })
 
-    test('a list is rejected with 50300 after waiting storeTimeoutMs for another list', async (t) => {
+    test('a queued list is rejected with 50300 after storeTimeoutMs', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
       const { client, reported, connect } = await serveAndRecord(t, protocol, options)
@@ -242,7 +242,7 @@ for (const protocol of ['http', 'h2c'] as const) {
   })
 }
 
-test('onResponse reports an incomplete response if the client disconnects during its DELETE', async (t) => {
+test('onResponse reports an incomplete response if the client disconnects during a DELETE', async (t) => {
   const outcome = new DeferredCall<boolean>()
   const store = overrideStore(memoryStore(), { delete: () => outcome.call() })
   const { client, reported, accepted } = await serveAndRecord(t, 'http', { store })

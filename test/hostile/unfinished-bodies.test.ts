@@ -111,7 +111,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     })
   }
 
-  test('unfinished HTTP/2 bodies get no extra time for a slow trickle of bytes', async (t) => {
+  test('a slow trickle of bytes does not extend the timeout of an unfinished HTTP/2 body', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, bytesRead, open } = await startHost(t)
     const stream = await open(POST, '{')
@@ -125,7 +125,7 @@ suite('unfinished HTTP/2 bodies (resource exhaustion)', { timeout: 60_000 }, () 
     assert.deepEqual(events, ['408 40800 true'])
   })
 
-  test('a body that is completed after the timeout has no effect', async (t) => {
+  test('a body completed after the timeout does not create a plant', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const { events, open } = await startHost(t)
     const stream = await open(POST, PLANT.slice(0, -1))

@@ -157,7 +157,7 @@ for (const [name, listener] of Object.entries(LISTENERS)) {
       assert.match(await client.send(PARTIAL).closed, REQUEST_TIMEOUT)
     })
 
-    test('rejects a body with 400 if the client half-closes the connection within the body', async (t) => {
+    test('rejects an incomplete body with 400 if the client half-closes the connection', async (t) => {
       const client = await RawConnection.open((await serve(t, listener)).server)
       client.socket.end(PARTIAL)
       assert.match(await client.closed, BAD_REQUEST)
@@ -207,7 +207,7 @@ suite('a server whose listener neither reads nor responds', { timeout: 60_000 },
 })
 
 test(
-  'a body that arrives in time is accepted even if the listener reads the body too late',
+  'a body that arrives in time is accepted even if the listener starts reading after the request timeout',
   { timeout: 60_000 },
   async (t) => {
     const late: unknown[] = []

@@ -39,11 +39,11 @@ test('Symbol.asyncDispose drains the server', { timeout: 60_000 }, async () => {
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('drain() destroys and counts remaining connections at its timeout', { timeout: 60_000 }, () => {
+suite('drain() returns the number of connections destroyed at its timeout', { timeout: 60_000 }, () => {
   for (const [name, event, request, received] of [
     ['a connection with a pending response', 'request', GET, ''],
     [
-      'a connection with a CONNECT request behind a pending response',
+      'a connection with a CONNECT request after a pending response',
       'connect',
       `${GET}CONNECT a:80 HTTP/1.1\r\n\r\n`,
       '',

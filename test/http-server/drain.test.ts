@@ -51,7 +51,7 @@ for (const isShared of [false, true]) {
 }
 
 test(
-  'a drain destroys connections that arrive while the event loop is blocked beyond the drain timeout',
+  'a drain destroys connections that arrive while the event loop is blocked for longer than the drain timeout',
   { timeout: 60_000 },
   async (t) => {
     const http = await serve(t, { drainTimeoutMs: 100 })
@@ -129,7 +129,7 @@ test('a drain drops a request that follows a request with ambiguous framing', { 
 })
 
 suite('several requests in one packet during a drain', { timeout: 60_000 }, () => {
-  test('all pipelined requests during a drain get responses, of which only the last has Connection: close', async (t) => {
+  test('only the last response to pipelined requests during a drain has Connection: close', async (t) => {
     const http = await serve(t)
     const { client } = await connectPair(http.server)
     const drained = http.drain()

@@ -106,7 +106,7 @@ suite('a request that node:http rejects', () => {
     })
   }
 
-  test('a rejected connection stays open for a second, so that a client that is still sending receives the error', async (t) => {
+  test('a rejected connection stays open for a second, so that the client can read the error', async (t) => {
     const { client, accepted } = await connectPair((await serve(t)).server)
     const startedAt = performance.now()
     const closed = once(accepted, 'close')
@@ -149,7 +149,7 @@ suite('the standalone server with --insecure-http-parser', { timeout: 60_000 }, 
 })
 
 for (const state of ['normal operation', 'a drain']) {
-  suite(`during ${state}, the server times out`, { timeout: 60_000 }, () => {
+  suite(`timeouts during ${state}`, { timeout: 60_000 }, () => {
     const limits = { headersTimeoutMs: 100, requestTimeoutMs: 200, keepAliveTimeoutMs: 100, checkIntervalMs: 20 }
     const asking = `GET /plants HTTP/1.1\r\n${AUTHORIZED}${LONG_BODY_FIELDS}`
     const anonymous = `POST /plants HTTP/1.1\r\nHost: plants\r\n${LONG_BODY_FIELDS}`
@@ -231,13 +231,21 @@ suite('a request that is late because of a slow earlier request', () => {
   })
 })
 
-suite('the server responds without 100 Continue to a request', () => {
+suite('the server responds without sending 100 Continue first', () => {
   const expecting = `${POST}Expect: 100-continue\r\n`
   for (const [name, request, response] of [
-    ['without a token', `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`, /401 [^]*40100/],
-    ['with a wrong Content-Type', `${expecting.replace(/json/, 'x')}Content-Length: 9\r\n\r\n`, /415 [^]*41500/],
-    ['with a Content-Length over the limit', `${expecting}Content-Length: 65537\r\n\r\n`, /413 [^]*41300/],
-    ['without a body', `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\n\r\n`, /200 [^]*\[\]$/],
+    [
+      'if the request has no token',
+      `${expecting.replace(/Authorization.*\r\n/, '')}Content-Length: 9\r\n\r\n`,
+      /401 [^]*40100/,
+    ],
+    ['if the Content-Type is wrong', `${expecting.replace(/json/, 'x')}Content-Length: 9\r\n\r\n`, /415 [^]*41500/],
+    ['if the Content-Length exceeds the limit', `${expecting}Content-Length: 65537\r\n\r\n`, /413 [^]*41300/],
+    [
+      'if the request has no body',
+      `GET /plants HTTP/1.1\r\n${AUTHORIZED}Expect: 100-continue\r\n\r\n`,
+      /200 [^]*\[\]$/,
+    ],
   ] as const) {
     test(name, async (t) => {
       const connection = await RawConnection.open((await serve(t)).server)

@@ -55,7 +55,7 @@ suite('the overload guard', () => {
     assert.ok(http.isThrottled())
   })
 
-  test('the overload guard counts a long tick once, even if a request and the timer detect the tick', async (t) => {
+  test('the overload guard counts a long tick only once, even if both a request and the timer detect it', async (t) => {
     let clockMs = 0
     t.mock.method(performance, 'now', () => clockMs)
     const http = await serve(t, {
@@ -90,7 +90,7 @@ suite('the overload guard', () => {
   }
 })
 
-suite('connections when the overload guard activates', { timeout: 60_000 }, () => {
+suite('connections that are open when the overload guard activates', { timeout: 60_000 }, () => {
   test('the rest of a body is read in slices of at most 1,024 bytes', async (t) => {
     const http = await serve(t)
     const { client, accepted } = await connectPair(http.server)
@@ -153,7 +153,7 @@ for (const when of ['before', 'after']) {
   })
 }
 
-test('while the overload guard is active, an upgraded connection emits its buffered bytes to a readable listener', async (t) => {
+test('an upgraded connection emits its buffered bytes to a readable listener while the overload guard is active', async (t) => {
   const http = await serve(t)
   await triggerOverloadGuard(http.server)
   const received: string[] = []

@@ -16,7 +16,7 @@ suite('rawHeadersOf', () => {
   const headers = { host: 'a', authorization: 'b', accept: undefined, 'x-list': ['c', 'd'] } as IncomingHttpHeaders
   const listed = ['host', 'a', 'authorization', 'b', 'x-list', 'c', 'x-list', 'd']
 
-  test('returns the original array of rawHeaders', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
+  test('returns the rawHeaders array itself', () => assert.equal(rawHeadersOf({ rawHeaders: raw, headers }), raw))
 
   test('returns the fields in headers if rawHeaders is missing', () => {
     assert.deepEqual(rawHeadersOf({ headers }), listed)
@@ -45,7 +45,7 @@ suite('readHeaderFields', () => {
     assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, authorization: 'b', authorizationCount: 2 })
   })
 
-  test('joins all Content-Encoding fields to one list', () => {
+  test('joins all Content-Encoding fields into one list', () => {
     const raw = ['Content-Encoding', 'gzip', 'Content-Encoding', 'br']
     assert.deepEqual(readHeaderFields(raw), { ...EMPTY_FIELDS, contentEncoding: ',gzip,br' })
   })

@@ -250,7 +250,7 @@ suite('parseJson reports the byte offset of invalid UTF-8', () => {
   }
 })
 
-test('parseJson rejects deeply nested brackets without exhausting a deep call stack', () => {
+test('parseJson rejects deeply nested brackets even if the call stack is already deep', () => {
   const bytes = Buffer.from('[{"a":'.repeat(100_000))
   const message = 'The body is nested too deeply: expected at most 64 levels at byte 192.'
   const descend = (frames: number): void => {

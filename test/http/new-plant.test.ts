@@ -22,7 +22,7 @@ for (const [name, member] of [
   })
 }
 
-test('parseNewPlant copies texts without changing them', () => {
+test('parseNewPlant preserves names and tags exactly', () => {
   const text = 'Żaba 🐸 a name that V8 would keep as a substring'
   const [id, members] = [7n, `"name":${JSON.stringify(text)},"tag":"\\n"`]
   const body = Buffer.from(`{"id":7,${members}${PADDING}}`)

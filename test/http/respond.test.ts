@@ -213,7 +213,7 @@ suite('an error response while the request body is incomplete', { timeout: 60_00
     })
   }
 
-  test('an HTTP/2 error response is not truncated if middleware ends it long after the request body', async (t) => {
+  test('an HTTP/2 error response is not truncated if middleware delays the end of the response', async (t) => {
     const client = await serveAndConnect(t, 'h2c', (request, response) => {
       const end = response.end.bind(response) as (body: string) => unknown
       // Longer than the service waits for an incomplete body.
@@ -262,7 +262,8 @@ suite('failed responses', { timeout: 60_000 }, () => {
     assert.equal(reason!.message, 'The response was aborted before it was complete')
   })
 
-  test('a failed response closes its HTTP/1.1 connection without a reset, which could discard earlier responses', async (t) => {
+  // A reset could discard earlier responses.
+  test('a failed response closes its HTTP/1.1 connection without a reset', async (t) => {
     const server = await serve(t, (request, response) => void respond(request, response, createStreamedResponse(FAULT)))
     const connection = await RawConnection.open(server)
     assert.doesNotMatch(await connection.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n').closed, /<ECONNRESET>$/)
@@ -297,7 +298,7 @@ for (const socket of [null, undefined]) {
   })
 }
 
-test('respond counts only bytes whose write has succeeded', async () => {
+test('respond counts only bytes that were written successfully', async () => {
   const request = new IncomingMessage(undefined as never)
   const response = new ServerResponse(request)
   let writes = 0

@@ -10,7 +10,7 @@ suite('a token table', () => {
     ['reader', { owner: 'ada', access: 'read' }],
   ])
 
-  test('returns the caller of each token', () => {
+  test('returns the caller for each token', () => {
     assert.deepEqual(['secret', 'other', 'reader'].map(find), [
       { owner: 'ada', access: 'write' },
       { owner: 'grace', access: 'write' },
@@ -52,7 +52,7 @@ suite('toCaller', () => {
     )
   })
 
-  test('a string as token holder has write access even if `Object.prototype.access` is "read" (prototype pollution)', () => {
+  test('a token holder that is a string has write access even if `Object.prototype.access` is "read" (prototype pollution)', () => {
     const caller = withPollutedPrototype({ access: 'read', owner: 'eve' }, () => toCaller('ada', 'must have'))
     assert.deepEqual(caller, { owner: 'ada', access: 'write' })
   })

@@ -11,7 +11,7 @@ const PLANTS = [
   ['9223372036854775807', 'Sequoiadendron giganteum', 'old'],
 ] as const
 
-test('takes the screenshots of the README', async (t) => {
+test('takes the screenshots for the README', async (t) => {
   const { url } = await startProgram(t, { PORT: '3000' })
   const plantPage = await openAsAda(t, url)
   await plantPage.page.setViewport({ width: 1120, height: 985 })

@@ -34,13 +34,14 @@ test('the OpenAPI description requires a token for every operation except OPTION
   assert.deepEqual(methods, ['options 0', 'options 0'])
 })
 
-test('the OpenAPI description requires the path parameter, but no query parameter', () => {
+test('the OpenAPI description requires only the path parameter', () => {
   const parameters = Object.values(openapi.components.parameters)
   const described = parameters.map((parameter) => `${parameter.name} ${parameter.in} ${parameter.required}`)
   assert.deepEqual(described, ['id path true', 'limit query false', 'after query false', 'include query false'])
 })
 
-test('every operation in the OpenAPI description declares its path parameter, because tools ignore parameters of a path item', () => {
+// Tools ignore parameters of a path item.
+test('every operation in the OpenAPI description declares its own path parameter', () => {
   for (const [path, item] of Object.entries<object>(programDescription.paths)) {
     for (const [method, { operationId, parameters = [] }] of Object.entries<OperationObject>(item as never)) {
       assert.match(method, /^(get|head|post|delete|options)$/)
@@ -60,7 +61,7 @@ test('the OpenAPI description has the same responses for HEAD as for GET, but wi
   }
 })
 
-test('the OpenAPI description of a 503 response contains the messages of both errors with this status', () => {
+test('the OpenAPI description of a 503 response contains both possible error messages', () => {
   const { storeUnavailable, outcomeUnknown } = ERRORS
   const { description } = openapi.paths['/plants'].get.responses[503]!
   assert.equal(description, `${storeUnavailable.message} Or: ${outcomeUnknown.message}`)

@@ -48,7 +48,7 @@ async function execute(page: WebUiPage, operation: string): Promise<string[]> {
 }
 
 suite('Swagger UI', { skip: skipWithoutPeers() || skipWithoutChromium }, () => {
-  test('sends requests to the path prefix from which it loaded the OpenAPI description', async (t) => {
+  test('sends requests to the path prefix of the loaded OpenAPI description', async (t) => {
     const page = await openSwaggerUi(t)
     const [url = '', status = ''] = await execute(page, '#operations-plants-listPlants')
     assert.ok(url.includes(`${page.url}/api/v1/plants?`), url)

@@ -41,18 +41,22 @@ suite('the single-file executable', { skip }, () => {
     return [Number(/listening on .*:(\d+)$/m.exec(String(line))![1]), child]
   }
 
-  test('the build prints the size of the executable and the packages that it contains', () => {
+  test("the build prints the executable's size and bundled packages", () => {
     assert.match(buildOutput, /^Built \S+plant-store \(\d+ MB\), which contains:\nNode \S+ \(MIT/m)
     assert.match(buildOutput, /^plant-store \(MIT\)\n(?:.*\n)*pg \(MIT\)$/m)
   })
 
-  test('prints its version and exits with status 2 if a setting is invalid', () => {
-    const run = (...args: string[]) => {
-      const { status, stdout, stderr } = spawnSync(binary, args, { env: { PATH: '', PORT: 'x' }, encoding: 'utf8' })
-      return [status, stdout, /^(?:plant-store: \w+)?/.exec(stderr)![0]]
-    }
-    assert.deepEqual(run('--version'), [0, `1.0.0 (Node ${process.versions.node})\n`, ''])
-    assert.deepEqual(run(), [2, '', 'plant-store: PORT'])
+  function runWithInvalidPort(...args: readonly string[]): unknown[] {
+    const { status, stdout, stderr } = spawnSync(binary, args, { env: { PATH: '', PORT: 'x' }, encoding: 'utf8' })
+    return [status, stdout, /^(?:plant-store: \w+)?/.exec(stderr)![0]]
+  }
+
+  test('prints its version even if a setting is invalid', () => {
+    assert.deepEqual(runWithInvalidPort('--version'), [0, `1.0.0 (Node ${process.versions.node})\n`, ''])
+  })
+
+  test('exits with status 2 if a setting is invalid', () => {
+    assert.deepEqual(runWithInvalidPort(), [2, '', 'plant-store: PORT'])
   })
 
   test('responds as expected to every contract case', async (t) => {
@@ -96,7 +100,7 @@ suite('the single-file executable', { skip }, () => {
     },
   )
 
-  test('completes a request in flight on SIGTERM', async (t) => {
+  test('completes an in-flight request after SIGTERM', async (t) => {
     const [port, child] = await start(t)
     const slow = await RawConnection.open(port)
     slow.send(`POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\nExpect: 100-continue\r\n`)

@@ -35,7 +35,7 @@ suite('the package', async () => {
     assert.deepEqual([...names].sort(), ['*', ...documents, 'package.json'])
   })
 
-  test('contains no leftovers of earlier builds', () => {
+  test('contains no leftovers from earlier builds', () => {
     assert.ok(!files.some((path) => path.includes('/left.')))
   })
 

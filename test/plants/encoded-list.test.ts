@@ -35,7 +35,7 @@ for (const [what, wrap, expected] of [
   })
 }
 
-test('sends the modified plants of a custom store that delegates to a built-in store', async (t) => {
+test('sends the plants as modified by a custom wrapper around a built-in store', async (t) => {
   const inner = createStoreWithPlant()
   const list: Store['list'] = async (owner, request) => {
     const { plants, hasMore } = await inner.list(owner, request)

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { MAX_INT64, MIN_INT64 } from '../../src/plants/int64.ts'
 import { IdSnapshot } from '../../src/plants/id-snapshot.ts'
 
-suite('an id snapshot preserves the ids', () => {
+suite('an id snapshot returns exactly the added ids', () => {
   const rows: readonly (readonly bigint[])[] = [
     [],
     [-1n],
@@ -20,7 +20,7 @@ suite('an id snapshot preserves the ids', () => {
   }
 })
 
-suite('an id snapshot stores as many ids as fit into 1 MiB', () => {
+suite('an id snapshot stores up to 1 MiB of ids', () => {
   // The first id takes 10 bytes, and ids are added as long as 10 bytes are free.
   for (const [count, distance] of [
     [1_048_558, 1n],

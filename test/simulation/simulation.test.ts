@@ -8,7 +8,7 @@ import { systems } from './systems.ts'
 const RUN_SCRIPT = fileURLToPath(new URL('run.ts', import.meta.url))
 
 // Each simulation runs in a child process, because node:test's async hooks would double the cost of promises.
-suite('a simulation of 1,000 seeds', { concurrency: true }, () => {
+suite('a simulation with 1,000 seeds', { concurrency: true }, () => {
   for (const { name } of systems) {
     test(`finds no violation of the model in ${name}`, async () => {
       await promisify(execFile)(process.execPath, [...process.execArgv, RUN_SCRIPT, name])

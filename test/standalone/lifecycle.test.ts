@@ -51,7 +51,7 @@ test('SIGTERM stops the standalone server with status 0 even before the database
   assert.deepEqual(program.stdout.lines, [])
 })
 
-suite('during a drain with a request in flight', () => {
+suite('a drain with a request in flight', () => {
   /** Starts a program and sends it half of a request. */
   async function startBusy(t: TestContext, environment = {}): Promise<{ program: Program; inFlight: RawConnection }> {
     const program = await startProgram(t, environment)
@@ -62,7 +62,7 @@ suite('during a drain with a request in flight', () => {
     return { program, inFlight }
   }
 
-  test('the standalone server is live but not ready, and completes the request', async (t) => {
+  test('the standalone server completes the request while /readyz returns 503', async (t) => {
     const { program, inFlight } = await startBusy(t)
     assert.match(
       await sendGet(program, '/readyz'),
@@ -90,7 +90,7 @@ suite('during a drain with a request in flight', () => {
   })
 })
 
-test('during the drain delay, the standalone server is not ready but keeps serving requests', async (t) => {
+test('the standalone server keeps serving requests during the drain delay while /readyz returns 503', async (t) => {
   const program = await startProgram(t, { PLANT_STORE_DRAIN_DELAY_MS: '1000' })
   const kept = await program.connect()
   await kept.send(LIST).waitFor(/\[\]$/)
@@ -139,7 +139,7 @@ for (const [what, code] of [
   })
 }
 
-test('an unreachable Postgres server is not logged again for the same reason when the connection is retried', async (t) => {
+test('an unreachable Postgres server is logged again only when the reason changes', async (t) => {
   let tries = 0
   const server = createServer((socket) => {
     tries++

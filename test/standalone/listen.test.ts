@@ -234,7 +234,7 @@ suite('the Unix socket file', () => {
     assert.equal(existsSync(path), false)
   })
 
-  test('the Unix socket file is replaced if a killed process has left it behind', async (t) => {
+  test('a Unix socket file left behind by a killed process is replaced', async (t) => {
     const path = createSocketPath(t)
     const killed = await startProgram(t, { HOST: path })
     killed.child.kill('SIGKILL')
@@ -291,7 +291,7 @@ suite('the standalone server on a Unix socket', () => {
     assert.doesNotMatch(program.stdout.lines.join(), /#token=/)
   })
 
-  test('serves --ready on the socket and the admin port on 127.0.0.1', async (t) => {
+  test('responds to --ready on the socket and to admin requests on 127.0.0.1', async (t) => {
     const path = createSocketPath(t)
     const asking = (): Promise<unknown> => new Program({ HOST: path }, ['--ready']).exited
     assert.equal(await asking(), 1)

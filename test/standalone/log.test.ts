@@ -51,7 +51,7 @@ async function isPortFree(port: number): Promise<boolean> {
   return isListening
 }
 
-test('docs/observability.md lists all log events in the sources, and no others', () => {
+test('docs/observability.md lists exactly the log events in the sources', () => {
   const listed = readDocument('docs/observability.md').text.matchAll(/^\| `([a-z][a-z-]*)` \|/gm)
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -138,7 +138,7 @@ test('flushLog waits until the buffered lines are written', async () => {
 
 // A program that waits for its log reader would never respond.
 suite('a log that nobody reads', { timeout: 120_000 }, () => {
-  test('the standalone server drops lines beyond the buffer limit, and logs their number later', async (t) => {
+  test('the standalone server drops log lines beyond the buffer limit and logs how many were dropped', async (t) => {
     const program = await startUnread(t)
     await sendRequests(program, REQUESTS)
     program.child.stderr.resume()
@@ -179,7 +179,7 @@ suite('a log that nobody reads', { timeout: 120_000 }, () => {
   })
 })
 
-test('getRootCauseMessage returns the messages of all errors in an AggregateError that is the innermost cause', () => {
+test('getRootCauseMessage joins the messages of all errors in an AggregateError', () => {
   const reasons = ['connect ECONNREFUSED ::1:1', 'connect ECONNREFUSED 127.0.0.1:1']
   const cause = new AggregateError(reasons.map((reason) => new Error(reason)))
   assert.equal(getRootCauseMessage(new Error('The database cannot be used now.', { cause })), reasons.join('; '))

@@ -34,7 +34,7 @@ function omitVariableFields(event: Readonly<Record<string, unknown>> | undefined
   return rest
 }
 
-test('a failure is logged with its reason, but without data from the client', async (t) => {
+test('a failure is logged with its reason but no client data', async (t) => {
   const events = captureLog(t)
   await sendToPort(await serveProgram(t, {}, unavailableStore), get(WRITER_TOKEN, '/plants?limit=1234567'))
   const [{ event, request, reason, count }] = events as [Record<string, unknown>]
@@ -44,7 +44,7 @@ test('a failure is logged with its reason, but without data from the client', as
   assert.doesNotMatch(JSON.stringify(events), new RegExp(`${WRITER_TOKEN}|1234567`))
 })
 
-suite('further failures within a second', () => {
+suite('repeated failures within a second', () => {
   test('failures within a second are combined into one line with the latest failure', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
@@ -87,7 +87,7 @@ test('a truncated list is logged as an incomplete response and as a failure', as
   assert.deepEqual(omitVariableFields(response), { ...expected, bytes, complete: false })
 })
 
-test('without the access log, successful and rejected requests are not logged', async (t) => {
+test('successful and rejected requests are not logged if the access log is disabled', async (t) => {
   const events = captureLog(t)
   const port = await serveProgram(t, {})
   for (const [status, request] of [
@@ -186,7 +186,7 @@ test('the access log warns once about bearer tokens with invalid characters', as
   assert.doesNotMatch(JSON.stringify(events), /17\|secret|id:secret/)
 })
 
-test('without the access log, a bearer token with invalid characters is not logged', async (t) => {
+test('a bearer token with invalid characters is not logged if the access log is disabled', async (t) => {
   const events = captureLog(t)
   const port = await serveProgram(t, { PLANT_STORE_SLOW_MS: '60000' })
   await sendRawRequest(port, `GET /plants HTTP/1.1\r\n${HOST}Authorization: Bearer 17|secret\r\n\r\n`)
@@ -229,7 +229,7 @@ test('the access log contains the client address even if the client disconnects 
   assert.deepEqual(getValues(events, 'remoteAddress'), ['127.0.0.1'])
 })
 
-test('describeError returns the stack of an error, but not its other properties', () => {
+test('describeError returns only the stack of an error', () => {
   const error = Object.assign(new Error('duplicate key'), { detail: 'Key (id)=(1)' })
   assert.match(describeError(error), /^Error: duplicate key\n {4}at /)
   assert.doesNotMatch(describeError(error), /Key/)
@@ -295,7 +295,7 @@ suite('the request ID', () => {
     assert.notEqual(numbers![0], numbers![1])
   })
 
-  test('the request ID is generated for a request that node:http rejects', async (t) => {
+  test('a malformed request gets a generated request ID', async (t) => {
     const port = await serveProgram(t, {})
     const refused = await sendRawRequest(port, `${GET}X-Request-Id: mine\r\nno field\r\n\r\n`)
     assert.match(refused.headers.get('x-request-id')!, GENERATED_REQUEST_ID)

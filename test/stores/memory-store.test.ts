@@ -22,7 +22,7 @@ test('the memory store returns results synchronously', () => {
   assert.equal(store.delete('demo', 1n), true)
 })
 
-test('the memory store returns plants with own properties', () => {
+test('the memory store returns plants that can be spread and cloned', () => {
   const store = memoryStore()
   void store.create('demo', { id: 1n, name: 'Fern', tag: 'green' })
   void store.create('demo', { id: 2n, name: 'Żółta "paproć"' })

@@ -9,7 +9,7 @@ const text = fc.string({ unit: fc.constantFrom('x', '楓', '🌿', '\n', '"', '\
 
 const plants = fc.array(fc.record({ name: text, tag: fc.option(text, { nil: undefined }) }), { minLength: 1 })
 
-test('PageBuilder ends a page at limit, or after the plant with which names and tags reach maxBytes', () => {
+test('PageBuilder ends a page at limit or maxBytes, whichever is reached first', () => {
   const bound = fc.integer({ min: 1, max: 500 })
   const property = fc.property(plants, bound, bound, (plants, limit, maxBytes) => {
     const builder = new PageBuilder({ limit, maxBytes })

@@ -18,7 +18,7 @@ const FIELDS = `Host: a\r\nAuthorization: Bearer ${WRITER_TOKEN}\r\n`
 const POST = `POST /plants HTTP/1.1\r\n${FIELDS}Content-Type: application/json\r\n`
 
 suite('the metrics', () => {
-  test('docs/observability.md lists all metrics, and no others', async (t) => {
+  test('docs/observability.md lists exactly the exposed metrics', async (t) => {
     const { admin } = await serveWithAdmin(t)
     const told = [...(await scrapeMetrics(admin)).matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name)
     const names = String.raw`\w+_(?:seconds|requests|connections|total|calls|size|bytes|info|ready|rejected|guarded|fds)`
@@ -150,7 +150,7 @@ suite('the metrics', () => {
     assert.ok(Number(sum!.split(' ')[1]) >= 0.05, sum)
   })
 
-  test('the metrics count requests in flight, and requests without a response', async (t) => {
+  test('the metrics count requests in flight and requests without a response', async (t) => {
     const { port, admin } = await serveWithAdmin(t)
     const connection = await RawConnection.open(port)
     connection.send(`${POST}Content-Length: 100\r\n\r\n{`)
@@ -162,7 +162,7 @@ suite('the metrics', () => {
     assert.match(count!, /http_response_status_code="none"} 1$/)
   })
 
-  test('the metrics count requests that node:http rejects by status', async (t) => {
+  test('the metrics show how many requests node:http rejects with each status', async (t) => {
     const { port, admin } = await serveWithAdmin(t, { PLANT_STORE_HEADERS_TIMEOUT_MS: '50' })
     for (const sent of [
       `GET / HTTP/1.1\r\nX: ${'x'.repeat(20_000)}`,

@@ -57,7 +57,7 @@ suite('the file descriptor metrics', () => {
   const skip = !FLAGS.includes('--permission') && 'Node 22.13 or later is needed'
 
   test(
-    'the file descriptor metrics are omitted without permission to read the file descriptors',
+    'the file descriptor metrics are omitted if Node lacks permission to list file descriptors',
     { skip },
     async (t) => {
       const modules = realpathSync('node_modules')

@@ -41,7 +41,7 @@ suite('promtool', { skip: skipWithoutCommand('promtool') }, () => {
 })
 
 test(
-  'promtool fires the alert for failures even after a burst of failures has ended',
+  'promtool fires the alert for failures after a short burst of failures',
   { skip: skipWithoutCommand('promtool') },
   (t) => {
     const labels = 'instance="a",http_request_method="GET",http_route="/plants"'

@@ -33,7 +33,7 @@ suite('the store call metrics', () => {
     )
   })
 
-  test('instrument() passes on all arguments, and the original store as `this`', () => {
+  test('instrument() calls methods on the original store with all arguments', () => {
     const calls: unknown[] = []
     const called: Store = {
       ...memory,

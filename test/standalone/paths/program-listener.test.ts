@@ -161,7 +161,7 @@ suite('If-None-Match', () => {
   }
 })
 
-test('a document arrives completely even if middleware wraps response.write', async (t) => {
+test('a document is sent completely even if middleware wraps response.write', async (t) => {
   const server = await serve(t, (request, response) => {
     const write = response.write.bind(response)
     Object.assign(response, { write: (piece: string) => write(piece) })

@@ -83,9 +83,9 @@ suite('readSettings', () => {
   })
 })
 
-const MERGED = ' (Unicode replacement characters merge values)'
+const MERGED = ' (Unicode replacement collision)'
 
-suite('readSettings rejects invisible and stray characters, which the message shows in escaped form', () => {
+suite('readSettings rejects invisible and stray characters', () => {
   const values: readonly [name: string, value: string][] = [
     ['HOST', '127.0.0.1'],
     ['HOST', '/run/plants.sock'],
@@ -131,11 +131,7 @@ suite('readSettings rejects invisible and stray characters, which the message sh
   for (const [what, content, problem] of [
     ['two lines', 'sqlite:a.db\nsqlite:b.db\n', 'must contain only one line'],
     ['an empty second line', 'sqlite:a.db\n\n', 'must contain only one line'],
-    [
-      'a URL in cp1252 (Unicode replacement characters merge paths)',
-      Buffer.from('sqlite:\xe9.db', 'latin1'),
-      'must be UTF-8',
-    ],
+    ['a URL in cp1252 (Unicode replacement collision)', Buffer.from('sqlite:\xe9.db', 'latin1'), 'must be UTF-8'],
     ['a URL in UTF-16', Buffer.from('\ufeffsqlite:a.db', 'utf16le'), 'must be UTF-8'],
   ] as const) {
     test(`${what} in PLANT_STORE_URL_FILE`, (t) => {
@@ -158,7 +154,7 @@ suite('readSettings rejects invisible and stray characters, which the message sh
   }
 
   test(
-    'settings that are not UTF-8 are rejected (Unicode replacement characters merge owners and files)',
+    'settings that are not UTF-8 are rejected (Unicode replacement collision)',
     { skip: process.platform !== 'linux' },
     () => {
       for (const [name, value] of [
@@ -178,7 +174,7 @@ suite('readSettings rejects invisible and stray characters, which the message sh
   )
 })
 
-suite('in a node:cluster worker', { timeout: 60_000 }, () => {
+suite('a node:cluster worker', { timeout: 60_000 }, () => {
   const container = `import { pathToFileURL } from 'node:url'
     await import(pathToFileURL(process.env.pm_exec_path).href)`
 
@@ -205,20 +201,20 @@ suite('in a node:cluster worker', { timeout: 60_000 }, () => {
   const problem = 'must be a store that processes can share, because this is a node:cluster (PM2) worker'
   for (const [how, isContained] of [
     ['that imports the standalone server', false],
-    ['that PM2 starts', true],
+    ['started by PM2', true],
   ] as const) {
-    test(`${how}, memory: is rejected with status 2`, (t) => {
+    test(`${how} exits with status 2 for an in-memory store`, (t) => {
       const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL ${problem}\n` }
       assert.deepEqual(runWorker(t, {}, isContained), expected)
     })
 
-    test(`${how}, a shared store is accepted`, (t) => {
+    test(`${how} accepts a shared store`, (t) => {
       const environment = { PLANT_STORE_URL: 'postgres://ada@127.0.0.1:1/plants' }
       assert.match(runWorker(t, environment, isContained).stdout, /^listening$/m)
     })
   }
 
-  test('in-memory stores in a URL file are rejected with status 2', (t) => {
+  test('exits with status 2 if a URL file refers to an in-memory store', (t) => {
     for (const url of ['memory:', 'sqlite::memory:', 'sqlite:file:plants?mode=memory']) {
       const expected = { stdout: '2\n', stderr: `plant-store: PLANT_STORE_URL_FILE ${problem}\n` }
       assert.deepEqual(runWorker(t, { PLANT_STORE_URL_FILE: createTempFile(t, url) }, false), expected)
@@ -333,7 +329,7 @@ suite('PLANT_STORE_REUSE_PORT', () => {
   })
 })
 
-test('--help lists every setting with a description, and an example URL of each store', () => {
+test('--help lists every setting with a description, and an example URL for each store', () => {
   const help = formatHelp()
   const names = [...help.matchAll(/^ {2}([A-Z][A-Z_]+)(?:=\S+)?\n {6}\S/gm)].map(([, name]) => name!)
   assert.ok(names.length > 15)

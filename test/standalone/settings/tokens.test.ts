@@ -82,7 +82,7 @@ const DIGEST_MESSAGE =
 const EMPTY_MESSAGE = 'must contain at least one entry, such as owner:token'
 const NOT_UTF8_MESSAGE = 'contains U+FFFD, which replaces bytes that are not UTF-8; use UTF-8'
 
-suite('PLANT_STORE_TOKENS rejects (without quoting the value)', () => {
+suite('PLANT_STORE_TOKENS rejects invalid values without quoting them', () => {
   const unset = 'has the token "undefined" or "null", or an empty one; check for an unset variable'
   const digest = sha256('secret')
   const malformed = [
@@ -121,7 +121,7 @@ suite('PLANT_STORE_TOKENS rejects (without quoting the value)', () => {
     ['bob:null read', `: entry 1 ${unset}`],
     [`bob:$sha256$${sha256('undefined')}`, `: entry 1 ${unset}`],
     [`bob:$sha256$${sha256('')}`, `: entry 1 ${unset}`],
-    ['ada:YWRh,bob\ufffd:secret', `: entry 2 ${NOT_UTF8_MESSAGE}`, ' (Unicode replacement characters merge owners)'],
+    ['ada:YWRh,bob\ufffd:secret', `: entry 2 ${NOT_UTF8_MESSAGE}`, ' (Unicode replacement collision)'],
     ['ada:secret,bob:secret', ': entry 2 repeats the token of an earlier entry'],
     ['ada:secret,,ada:secret read', ': entry 3 repeats the token of an earlier entry'],
     [`ada:secret,bob:$sha256$${digest}`, ': entry 2 repeats the token of an earlier entry'],
@@ -159,7 +159,7 @@ function createMakefile(texts: readonly string[]): string {
   return `all:\n${texts.map((text) => `\t@printf '%s\\n' '${text}'\n`).join('')}`
 }
 
-suite('an expanded digest in the older format is never accepted as a token', () => {
+suite('a legacy digest mangled by expansion is never accepted as a token', () => {
   const quoted = `printf '%s\\n' "TEXT"`
   const heredoc = 'cat <<END\nTEXT\nEND'
   for (const [what, command, args, script] of [
@@ -187,7 +187,7 @@ suite('an expanded digest in the older format is never accepted as a token', () 
   }
 
   test(
-    'an expanded digest in single quotes in a make recipe is never accepted as a token',
+    'a single-quoted legacy digest in a make recipe is never accepted as a token',
     { skip: skipWithoutCommand('make') },
     () => {
       const entries = printTexts('make', ['-s', '-f', '-'], 'TEXT', [createMakefile(LEGACY_DIGESTS)])
@@ -222,7 +222,7 @@ suite('an expanded digest in the older format is never accepted as a token', () 
   }
 })
 
-suite('a digest is still read as a digest', () => {
+suite('a digest is read correctly after expansion by a shell or make', () => {
   const [entry, token] = [`ada:sha256=${sha256('YWRh')} read`, createTokens(['YWRh', 'ada', 'read'])]
   for (const [what, command, args, script, text] of [
     ['in double quotes in sh', 'sh', [], `printf '%s\\n' "TEXT"`, entry],
@@ -243,7 +243,7 @@ suite('a digest is still read as a digest', () => {
     })
   }
 
-  test('a digest in a Node env file is still read as a digest', (t) => {
+  test('a digest is read correctly from a Node env file', (t) => {
     for (const form of ['sha256=', '$sha256$']) {
       const path = createTempFile(t, `PLANT_STORE_TOKENS="ada:${form}${sha256('YWRh')} read"\r\n`)
       const args = [`--env-file=${path}`, '--print', 'process.env.PLANT_STORE_TOKENS']
@@ -270,15 +270,11 @@ suite('PLANT_STORE_TOKENS_FILE', () => {
     ['two entries on a line', 'ada:YWRh,bob:Ym9i', `: line 1 ${FORMAT_MESSAGE}`],
     ['an owner with U+0000', 'a\0da:YWRh', `: line 1 ${FORMAT_MESSAGE}`],
     [
-      'text that is not UTF-8 (Unicode replacement characters merge owners)',
+      'text that is not UTF-8 (Unicode replacement collision)',
       Buffer.from('ad\xe0:YWRh', 'latin1'),
       ': the file must be UTF-8',
     ],
-    [
-      'an owner with U+FFFD (Unicode replacement characters merge owners)',
-      'ada:YWRh\nad\ufffd:b',
-      `: line 2 ${NOT_UTF8_MESSAGE}`,
-    ],
+    ['an owner with U+FFFD (Unicode replacement collision)', 'ada:YWRh\nad\ufffd:b', `: line 2 ${NOT_UTF8_MESSAGE}`],
     ['a digest whose $ a heredoc has expanded', `ada:${sha256('x').slice(1)}\n`, `: line 1 ${DIGEST_MESSAGE}`],
     ['UTF-16', Buffer.from('ada:YWRh', 'utf16le'), `: line 1 ${FORMAT_MESSAGE}`],
     ['only comments', '# ada:YWRh\n', ` ${EMPTY_MESSAGE}`],

@@ -32,7 +32,7 @@ for (const ssl of [undefined, false]) {
   })
 }
 
-test('cancelStatement uses the IP address of the connection, even if the host name no longer resolves to that address', async (t) => {
+test("cancelStatement uses the connection's IP address even if the host name no longer resolves", async (t) => {
   const { port, received } = await startMessageServer(t)
   const stream = { remoteAddress: '127.0.0.1' }
   await cancelStatement(
@@ -111,7 +111,7 @@ for (const fields of [{}, { processID: null, secretKey: null }, { processID: 7 }
 }
 
 suite('isResponding', () => {
-  test('isResponding opens no database session, and closes its connection', async (t) => {
+  test('isResponding closes its connection without opening a database session', async (t) => {
     let closed: Promise<unknown> | undefined
     const { port, received } = await startMessageServer(t, (socket) => {
       closed = once(socket, 'close')

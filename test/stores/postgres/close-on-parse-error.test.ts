@@ -61,7 +61,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     })
   }
 
-  test('an unreadable response closes the connection even in a pool that the application has created', async (t) => {
+  test('an unreadable response closes the connection even in a pool created by the application', async (t) => {
     const { url } = await openProxiedDatabase(t)
     const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
     const own = new URL(url)

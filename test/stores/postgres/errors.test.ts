@@ -78,7 +78,7 @@ test('errors from another realm are classified like errors from this realm', () 
   assert.deepEqual(errors.map(failure.isProgrammingError), [false, false, true])
 })
 
-suite('an error is classified by its SQLSTATE and its routine or severity', () => {
+suite('an error with an ambiguous SQLSTATE is classified by its routine or severity', () => {
   const ENDED = ['isTransient', 'isOutcomeUnknown', 'breaksConnection']
   for (const [name, code, fields, ...expected] of [
     ['transaction IDs exhausted', '54000', { routine: 'GetNewTransactionId' }, 'isTransient'],

@@ -40,7 +40,7 @@ suite('openPostgres', { timeout: 60_000 }, async () => {
     return { store, events }
   }
 
-  test('configures the driver to drop connections that are slow to open, dead or old', async (t) => {
+  test("sets the driver's connection timeout, keep-alive and maximum connection lifetime", async (t) => {
     t.mock.method(Math, 'random', () => 0.5)
     const { mock } = t.mock.method(pg, 'Pool')
     const { store } = await openStore(url, { postgresPoolSize: 3 })

@@ -45,21 +45,17 @@ test('the store is unready until migrate() creates the table', async () => {
   assert.deepEqual(await listPlants('ann'), [createPlant(1)])
 })
 
-test(
-  'concurrent calls of migrate() create the table once, without an error',
-  { skip: skipWithoutPostgres },
-  async () => {
-    const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
-    await Promise.all(rivals.map((store) => store.ping()))
-    for (let round = 0; round < 5; round++) {
-      await pool.query('DROP TABLE plant_store_plants')
-      await Promise.all(rivals.map((store) => store.migrate()))
-      assert.deepEqual(await listPlants('ann'), [])
-    }
-  },
-)
+test('concurrent migrate() calls create the table without an error', { skip: skipWithoutPostgres }, async () => {
+  const rivals = Array.from({ length: 8 }, () => postgresStore(database.openPool({ max: 1 })))
+  await Promise.all(rivals.map((store) => store.ping()))
+  for (let round = 0; round < 5; round++) {
+    await pool.query('DROP TABLE plant_store_plants')
+    await Promise.all(rivals.map((store) => store.migrate()))
+    assert.deepEqual(await listPlants('ann'), [])
+  }
+})
 
-test('migrate() rejects with the error of the server if the table cannot be created', async () => {
+test("migrate() rejects with the server's error if the table cannot be created", async () => {
   await pool.query('DROP TABLE plant_store_plants')
   await pool.query('CREATE TYPE plant_store_plants AS ENUM ()')
   await assert.rejects(postgresStore(pool).migrate(), { code: '42710' })

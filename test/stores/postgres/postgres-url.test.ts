@@ -5,7 +5,7 @@ import { createClientClass } from '../../../src/stores/postgres/driver.ts'
 import { isSameDatabase, parsePostgresUrl } from '../../../src/stores/postgres/postgres-url.ts'
 import { createTempFile } from '../../support/temp-files.ts'
 
-suite('a connection URL is converted to options of the driver', () => {
+suite('a connection URL is converted to driver options', () => {
   const compatible = 'uselibpqcompat=true'
   const verifyFull = `sslmode=verify-full&${compatible}`
   const cases: [string, string][] = [
@@ -99,7 +99,7 @@ suite('the error for an invalid connection URL does not contain the password', (
   for (const [url, message] of cases) test(url, () => assert.throws(() => parsePostgresUrl(url), { message }))
 })
 
-suite('URL parameters are converted to options of the driver and of TLS', () => {
+suite('URL parameters are converted to driver and TLS options', () => {
   function read(parameters: string) {
     const {
       connectTimeoutMs,
@@ -155,7 +155,7 @@ suite('the database name in a connection URL is percent-decoded', () => {
   }
 })
 
-test('the driver verifies the certificate of a server with an IP address', () => {
+test('the TLS options contain the host if the host is an IP address', () => {
   const url = 'postgres://ann@192.0.2.1/plants?sslmode=verify-full'
   const { StoreClient } = createClientClass(Client, () => parsePostgresUrl(url))
   const { ssl } = new StoreClient() as unknown as { ssl: object }

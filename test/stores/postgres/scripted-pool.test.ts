@@ -58,7 +58,7 @@ test('the store stops using prepared statements even if onWarning is missing, th
   }
 })
 
-test('the store retries an unknown prepared statement as an unnamed statement, and warns', async () => {
+test('the store warns when it retries an unknown prepared statement as an unnamed statement', async () => {
   const refusal = createServerError('26000')
   const { store, asked, warnings } = createScriptedStore([refusal], { preparedStatements: false })
   assert.equal(await captureError(deletePlant(store)), refusal)
@@ -69,7 +69,8 @@ test('the store retries an unknown prepared statement as an unnamed statement, a
   assert.deepEqual([named.asked.length, named.warnings], [2, [warning]])
 })
 
-test('the store clears the values and rows of a query, which the driver keeps in memory', async () => {
+// The driver keeps the query in memory.
+test('the store clears the values and rows of a completed query', async () => {
   const queries: Query[] = []
   const result: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const store = postgresStore(createMockPool((query) => (queries.push(query), Promise.resolve(result))))
@@ -87,7 +88,7 @@ test('the store retries a statement after serialization failures with exponentia
   assert.ok(performance.now() - startedAt >= 40 + 80 - 2)
 })
 
-test('ping() runs statements that change no rows if a constraint rejects the plant of the write probe', async () => {
+test('ping() falls back to statements that change no rows if a constraint rejects its write probe', async () => {
   const { store, asked } = createScriptedStore([createServerError('53100'), createServerError('23514')])
   await captureError(store.create('ann', { id: 1n, name: 'fern' }))
   await store.ping()
@@ -99,7 +100,7 @@ test('ping() runs statements that change no rows if a constraint rejects the pla
   ])
 })
 
-test('ping() reuses the result of a write probe for 900 ms, and fails if a write waits longer', async (t) => {
+test('ping() reuses the result of a write probe for 900 ms', async (t) => {
   let now = 1000
   t.mock.method(performance, 'now', () => now)
   const full = createServerError('53100')
@@ -111,19 +112,23 @@ test('ping() reuses the result of a write probe for 900 ms, and fails if a write
   now++
   await store.ping()
   assert.equal(asked.length, 3)
+})
 
+test('ping() fails if a write has been waiting for more than 900 ms', async (t) => {
+  let now = 1000
+  t.mock.method(performance, 'now', () => now)
   let answer!: (result: QueryResult) => void
   const answers = [new Promise<QueryResult>((resolve) => (answer = resolve))]
-  const other = postgresStore(createMockPool(() => answers.shift() ?? Promise.resolve(ONE_ROW_CHANGED)))
-  const write = deletePlant(other)
+  const store = postgresStore(createMockPool(() => answers.shift() ?? Promise.resolve(ONE_ROW_CHANGED)))
+  const write = deletePlant(store)
   // Waiting for a connection doesn't count: connecting to a distant server may take seconds.
   now += 2000
   await nextTick()
   now += 899
-  await other.ping()
+  await store.ping()
   now++
   assert.equal(
-    (await captureUnavailable(other.ping())).message,
+    (await captureUnavailable(store.ping())).message,
     'A write has been waiting for a response for more than 900 ms.',
   )
   answer(ONE_ROW_CHANGED)
@@ -140,7 +145,7 @@ test('ping() succeeds if a write succeeds while the ping is waiting', async () =
   await ping
 })
 
-test('identical list calls share one query while an identical query is running', async () => {
+test('concurrent identical list calls share one query', async () => {
   const page: QueryResult = { rows: [['1', 'fern', null]], rowCount: 1 }
   const { store, asked } = createScriptedStore(Array.from({ length: 7 }, () => page))
   const request = { limit: 10, maxBytes: 100 }
@@ -167,7 +172,7 @@ test('identical list calls share one query while an identical query is running',
   ])
 })
 
-test('delete() returns true only for the requested plant, even if a foreign table contains the plant twice', async () => {
+test('delete() returns true only for deleted plants, even if a foreign table returns a plant twice', async () => {
   const twice: QueryResult = { rows: Array.from({ length: 2 }, () => ['ann', '1']), rowCount: 2 }
   const { store } = createScriptedStore([twice, twice])
   assert.deepEqual(await Promise.all([1n, 1n, 2n].map((id) => store.delete('ann', id))), [true, true, false])
@@ -182,7 +187,7 @@ test('the store does not retry migrate() if the connection breaks', async () => 
   assert.equal(asked.length, 2)
 })
 
-test('the store uses the schema found by the first checked connection, even on connections checked concurrently', async () => {
+test('all connections use the schema found by the first completed connection check', async () => {
   const found = ['public', 'other', 'public'].map((schema) => createInspectionResult({ schema, currentSchema: schema }))
   const looks: unknown[][] = []
   const texts: string[] = []
@@ -208,7 +213,7 @@ test('the store uses the schema found by the first checked connection, even on c
   for (const text of texts) assert.match(text, / FROM "public"\.plant_store_plants /)
 })
 
-test('the store survives a session that the server opens and ends in a single packet', async (t) => {
+test('the store survives a session that is opened and terminated in a single packet', async (t) => {
   const { port } = await startMessageServer(t, (socket) => {
     // Authentication succeeds, the server is ready, and an administrator shuts it down.
     const [welcome, ready] = ['R\0\0\0\x08\0\0\0\0', 'Z\0\0\0\x05I']
@@ -234,8 +239,8 @@ test('the store rethrows programming errors unchanged', async () => {
   assert.equal(await captureError(connectWithRetry({ connect }, 1000)), bug)
 })
 
-suite('during a failover', () => {
-  test('the store requests a second connection from a slow pool, and fails only if both requests fail', async (t) => {
+suite('connections during a failover', () => {
+  test('the store fails only if both connection requests to a slow pool fail', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
     const failures: ((error: Error) => void)[] = []
     const connecting = connectWithRetry({ connect: () => new Promise((_, fail) => failures.push(fail)) }, 10_000)
@@ -320,7 +325,7 @@ test('statements that time out while the server is unresponsive are freed from m
   await waitUntil(() => (measureHeapUsed(), statement.deref() === undefined))
 })
 
-suite('postgresStore throws a TypeError immediately', () => {
+suite('postgresStore throws a TypeError for an invalid argument', () => {
   const aPool = createMockPool(() => Promise.reject(new Error('asked')))
   const whole = 'must be a whole number from 1 to'
   const rows = [

@@ -53,7 +53,7 @@ async function countRows(pool: Pool, table: string) {
   return rows[0]!.count
 }
 
-suite('the store keeps using the same table even if its session', () => {
+suite('the store keeps using the same table', () => {
   const other = `CREATE SCHEMA other; CREATE TABLE other.plant_store_plants ${COLUMNS}`
   for (const [name, sql, decoy] of [
     ['has another search_path', `${other}; SET search_path TO other`, 'other.plant_store_plants'],
@@ -74,7 +74,7 @@ suite('the store keeps using the same table even if its session', () => {
       undefined,
     ],
   ] as const) {
-    test(name, async (t) => {
+    test(`even if its session ${name}`, async (t) => {
       const pool = await openPool(t)
       const store = postgresStore(pool)
       await store.migrate()
@@ -138,7 +138,7 @@ test('the store finds a table that is created later in any schema of the search_
   assert.equal(await countRows(pool, 'other.plant_store_plants'), 1)
 })
 
-test('the store creates its table in the schema where the store first looked for the table', async (t) => {
+test('the store recreates its table in the original schema after a search_path change', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other')
   const store = postgresStore(pool)
@@ -151,7 +151,7 @@ test('the store creates its table in the schema where the store first looked for
   assert.equal(await countRows(pool, 'public.plant_store_plants'), 0)
 })
 
-test('the store never uses its table after the table was moved to another schema', async (t) => {
+test('the store stops using its table once the table is moved to another schema', async (t) => {
   const pool = await openPool(t)
   const store = postgresStore(pool)
   await store.migrate()
@@ -242,7 +242,7 @@ test('the store distinguishes a missing tag from the tag "NULL" even if array_nu
   assert.deepEqual(await listPlants(store), created)
 })
 
-test('the store resets synchronous_commit for its writes if another client has turned off this setting', async (t) => {
+test('the store enables synchronous_commit for its writes even if another client has disabled it', async (t) => {
   const pool = await openPool(t)
   await postgresStore(pool).migrate()
   await pool.query(`CREATE TABLE seen (setting text); CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS

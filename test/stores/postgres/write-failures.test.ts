@@ -64,7 +64,7 @@ suite('a database error makes the store unready until a write succeeds', () => {
   }
 })
 
-suite('a value that the database rejects keeps the store ready', () => {
+suite('the store stays ready if the database rejects a value', () => {
   for (const code of ['22001', '22021', '23502', '23503', '23505', '23514', '23P01']) {
     test(code, async (t) => {
       const store = postgresStore(pool)
@@ -101,7 +101,7 @@ test('failing deletes make the store unready even if creates succeed', async (t)
   await store.delete('ann', 2n)
 })
 
-test('a write probe leaves no rows, and is not repeated after it succeeds', async (t) => {
+test('a successful write probe leaves no rows and is not repeated', async (t) => {
   const store = postgresStore(pool)
   const end = await injectFailure(t, '58000')
   await captureUnavailable(store.create('ann', createPlant(1)))
@@ -115,7 +115,7 @@ test('a write probe leaves no rows, and is not repeated after it succeeds', asyn
   assert.deepEqual((await pool.query('SELECT owner FROM plant_store_plants')).rows, [])
 })
 
-test('a batch is not split after an error that is unrelated to a single plant', async (t) => {
+test('a batch is not split after an error that affects every plant', async (t) => {
   let statements = 0
   const own = database.openPool()
   const counting = {

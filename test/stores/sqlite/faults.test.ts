@@ -62,35 +62,31 @@ async function assertReportedOutcomes(t: TestContext, { lines, path }: Awaited<R
   assertLinearizable([...operations.values()], [{ start: lines.length, end: lines.length + 1, plants }])
 }
 
-suite(
-  'the results that the store reported match the file after a restart',
-  { skip: skipWithoutSqlite || skipWithoutStrace },
-  () => {
-    for (const [calls, fault, ns, leaves] of [
-      ['fsync,fdatasync', 'EIO', [9, 14, 21], 'true'],
-      ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
-      ['pwrite64', 'EIO', [60, 114], 'true'],
-      ['pwrite64', 'EIO+', [60], 'unknown'],
-      // A disk quota, a file system that has become read-only, and a file size limit.
-      ['pwrite64', 'EDQUOT+', [60], 'unknown'],
-      ['pwrite64', 'EROFS+', [60], 'unknown'],
-      ['pwrite64', 'EFBIG+', [60], 'unknown'],
-      ['pwrite64', 'ENOSPC', [60, 114], 'true'],
-      ['pwrite64', 'ENOSPC+', [60], 'refused'],
-      ['pwrite64', 'kill', [60, 114], 'true'],
-    ] as const) {
-      for (const n of ns) {
-        test(`with ${fault} at call ${n} of ${calls}`, async (t) => {
-          const run = await runTracedWriter(t, calls, fault, n)
-          await assertReportedOutcomes(t, run)
-          if (fault === 'kill') assert.ok(!run.lines.some(([word]) => word === 'done'))
-          else assert.match(run.trace, /\(INJECTED\)/)
-          assert.ok(run.lines.some(([, , , answer]) => answer === leaves))
-        })
-      }
+suite('the file matches the reported results after a restart', { skip: skipWithoutSqlite || skipWithoutStrace }, () => {
+  for (const [calls, fault, ns, leaves] of [
+    ['fsync,fdatasync', 'EIO', [9, 14, 21], 'true'],
+    ['fsync,fdatasync', 'EIO+', [14], 'unknown'],
+    ['pwrite64', 'EIO', [60, 114], 'true'],
+    ['pwrite64', 'EIO+', [60], 'unknown'],
+    // A disk quota, a file system that has become read-only, and a file size limit.
+    ['pwrite64', 'EDQUOT+', [60], 'unknown'],
+    ['pwrite64', 'EROFS+', [60], 'unknown'],
+    ['pwrite64', 'EFBIG+', [60], 'unknown'],
+    ['pwrite64', 'ENOSPC', [60, 114], 'true'],
+    ['pwrite64', 'ENOSPC+', [60], 'refused'],
+    ['pwrite64', 'kill', [60, 114], 'true'],
+  ] as const) {
+    for (const n of ns) {
+      test(`with ${fault} at call ${n} of ${calls}`, async (t) => {
+        const run = await runTracedWriter(t, calls, fault, n)
+        await assertReportedOutcomes(t, run)
+        if (fault === 'kill') assert.ok(!run.lines.some(([word]) => word === 'done'))
+        else assert.match(run.trace, /\(INJECTED\)/)
+        assert.ok(run.lines.some(([, , , answer]) => answer === leaves))
+      })
     }
-  },
-)
+  }
+})
 
 // SIGKILL doesn't lose data in the page cache. Only the order of the system calls shows that writes reach the disk.
 test(

@@ -62,7 +62,7 @@ suite('the store rejects all operations if its file has changed', { skip: skipWi
   }
 
   test(
-    'the store rejects all operations after a file opened with a handle or a URI was moved',
+    'the store rejects all operations on a moved file that was opened with a handle or a URI',
     { skip: skipWithoutFileUris },
     async (t) => {
       for (const sourceOf of [(path: string) => openSqlite(t, path), (path: string) => pathToFileURL(path).href]) {
@@ -74,7 +74,7 @@ suite('the store rejects all operations if its file has changed', { skip: skipWi
     },
   )
 
-  test('the store rejects all operations after a symbolic link was changed to another file', async (t) => {
+  test('the store rejects all operations after a symbolic link is redirected to another file', async (t) => {
     const path = createDatabasePath(t)
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)
@@ -115,7 +115,7 @@ test('list() checks the file at most ten times per second', { skip: skipWithoutS
 })
 
 test(
-  'the store accepts a connection in exclusive locking mode, which uses no shared memory',
+  'the store accepts a connection that uses exclusive locking mode instead of shared memory',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -128,7 +128,7 @@ test(
 )
 
 test(
-  'the store finds a file with a relative path even if the process changes its working directory',
+  'the store finds a file by its relative path even after the working directory changes',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)
@@ -150,18 +150,22 @@ test('the store exposes the WAL size as a gauge', { skip: skipWithoutSqlite }, a
   assert.equal(metricsOf((await openStoreWithPlant(t, ':memory:')).store).gauges[0]![2](), 0)
 })
 
-test('the store warns when the WAL reaches 64 MiB and at each doubling', { skip: skipWithoutSqlite }, async (t) => {
-  const path = createDatabasePath(t)
-  const handle = openSqlite(t, path)
-  const { store, warnings } = await openStoreWithPlant(t, path, handle)
-  // The handle's file has the permissions of the umask.
-  warnings.length = 0
-  for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
-    truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
-    await store.ping()
-  }
-  const sizes = warnings.map(
-    (message) => /^SQLite database .*plants\.db: the WAL \(-wal\) has (\d+) MiB of plants; /.exec(message)?.[1],
-  )
-  assert.deepEqual(sizes, ['64', '128', '600', '64'])
-})
+test(
+  'the store warns when the WAL reaches 64 MiB and each time its size doubles',
+  { skip: skipWithoutSqlite },
+  async (t) => {
+    const path = createDatabasePath(t)
+    const handle = openSqlite(t, path)
+    const { store, warnings } = await openStoreWithPlant(t, path, handle)
+    // The handle's file has the permissions of the umask.
+    warnings.length = 0
+    for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
+      truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
+      await store.ping()
+    }
+    const sizes = warnings.map(
+      (message) => /^SQLite database .*plants\.db: the WAL \(-wal\) has (\d+) MiB of plants; /.exec(message)?.[1],
+    )
+    assert.deepEqual(sizes, ['64', '128', '600', '64'])
+  },
+)

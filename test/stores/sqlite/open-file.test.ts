@@ -32,7 +32,7 @@ test('the store recovers plants from the WAL', { skip: skipWithoutSqlite }, asyn
 const skipWithoutPermissions = Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions'
 
 test(
-  "the store throws an error and creates no file without Node's write permission",
+  "the store throws instead of creating a file if Node's permissions forbid writing",
   { skip: skipWithoutPermissions },
   (t) => {
     const path = createDatabasePath(t)
@@ -67,7 +67,7 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
   }
 
   test(
-    'the store rejects a WAL that SQLite would delete even if the path is a URI',
+    'the store rejects a WAL that SQLite would delete, even if the path is a URI',
     { skip: skipWithoutFileUris },
     async (t) => {
       const path = await createFileWithLog(t)
@@ -78,7 +78,7 @@ suite('the store rejects a WAL that SQLite would delete', { skip: skipWithoutSql
     },
   )
 
-  test('the store rejects a WAL that SQLite would delete even if the path is a symbolic link', async (t) => {
+  test('the store rejects a WAL that SQLite would delete, even if the path is a symbolic link', async (t) => {
     const path = await createFileWithLog(t)
     fs.rmSync(path)
     const link = createDatabasePath(t)
@@ -142,7 +142,7 @@ suite('the store creates a file that only its user can read', { skip: skipWithou
   }
 })
 
-suite('the store creates no file', { skip: skipWithoutSqlite }, () => {
+suite('the store does not create a missing file', { skip: skipWithoutSqlite }, () => {
   const disabled = 'the file does not exist and migrations are disabled'
   const forbidden = 'the file does not exist, and the mode in its URI forbids creating it'
   for (const [name, sourceOf, migrate, problem] of [
@@ -263,7 +263,7 @@ suite('the store warns once about insecure permissions', { skip: skipWithoutSqli
     })
   }
 
-  test('the store warns if other users can read only the WAL', async (t) => {
+  test('the store warns if only the WAL is readable by other users', async (t) => {
     const path = await createFileWithLog(t)
     fs.chmodSync(path, 0o600)
     fs.chmodSync(`${path}-wal`, 0o604)

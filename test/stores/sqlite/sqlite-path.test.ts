@@ -81,7 +81,7 @@ suite('sqliteStore rejects a path that SQLite would accept as the name of a new 
     ['file://localhost', '"file://localhost"', 'contains no file name'],
     ['file:?mode=rwc', '"file:?mode=rwc"', 'contains no file name'],
   ] as const) {
-    const attack = problem === REPLACED ? ' (Unicode replacement characters merge paths)' : ''
+    const attack = problem === REPLACED ? ' (Unicode replacement collision)' : ''
     test(shown + attack, (t) => {
       const folder = createTempDirectory(t)
       const before = process.cwd()

@@ -122,7 +122,7 @@ suite('the standalone server under load', { skip: skipWithoutDebianServers, conc
     })
   })
 
-  test('no acknowledged write is lost in a failover after which the old primary rejoins as a standby', async (t) => {
+  test('no acknowledged write is lost in a failover even if the old primary rejoins as a standby', async (t) => {
     const first = await PostgresServer.start(t)
     const second = await PostgresServer.startStandby(t, first, 'second')
     await first.alterSystem('synchronous_standby_names', 'second')
@@ -173,7 +173,7 @@ suite('the standalone server under load', { skip: skipWithoutDebianServers, conc
     })
   })
 
-  test('no write fails behind PgBouncer in transaction mode, which does not support prepared statements', async (t) => {
+  test('no write fails behind a PgBouncer that does not support prepared statements', async (t) => {
     const server = await PostgresServer.start(t)
     const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 5)}/postgres`
     await runUnderLoad(t, url, [], async (programs, workload) => {
@@ -191,7 +191,7 @@ suite('the standalone server under load', { skip: skipWithoutDebianServers, conc
 })
 
 suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
-  test('remains consistent under contention with seven others on the same database', async (t) => {
+  test('remains consistent under contention with seven other servers on the same database', async (t) => {
     // Without waiting for the disk, visibility is the same and throughput is higher.
     const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
     const programs = Array.from({ length: RIVAL_COUNT }, () => startProgram(t, { PLANT_STORE_URL: url }))
@@ -219,7 +219,7 @@ suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebia
     await assertUnconfirmed(server, await startProgram(t, { PLANT_STORE_URL: server.url }))
   })
 
-  test('detects a commit without the standby even if the role has turned off warnings', async (t) => {
+  test('detects a commit without standby confirmation even if the role has turned off warnings', async (t) => {
     const server = await PostgresServer.start(t)
     await server.query('ALTER ROLE plants SET client_min_messages = error')
     const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server)}/postgres`
@@ -230,7 +230,7 @@ suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebia
     ['turned off warnings', 'client_min_messages = error'],
     ['set synchronous_commit to local', 'synchronous_commit = local'],
   ] as const) {
-    test(`detects a commit without the standby even if another client of PgBouncer has ${name}`, async (t) => {
+    test(`detects a commit without standby confirmation even if another client of PgBouncer has ${name}`, async (t) => {
       const settings = [`synchronous_standby_names='gone'`, 'synchronous_commit=local']
       const server = await PostgresServer.start(t, settings)
       const url = `postgres://plants@127.0.0.1:${await startPgbouncer(t, server, 1)}/postgres`
