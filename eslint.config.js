@@ -45,10 +45,7 @@ const IMPORT_DIRECTION = [
       '@typescript-eslint/no-restricted-imports': [
         'error',
         {
-          patterns: [
-            { regex: '^(?!\\./|\\.\\./plants/)', message: 'The client also runs in browsers.' },
-            { regex: '^\\.\\./plants/', message: 'The client can only import types.', allowTypeImports: true },
-          ],
+          patterns: [{ regex: '^(?!\\./)', message: 'The client also runs in browsers, so it has no dependencies.' }],
         },
       ],
     },

@@ -3,12 +3,11 @@
  * @module plant-store/client
  */
 
-import type { NewPlant, Plant } from '../plants/plant.ts'
-import { encodePlant, parsePlants, toExactId } from './plant-json.ts'
+import { encodePlant, parsePlants, toExactId, type ListedPlant, type NewPlant } from './plant-json.ts'
 import { PlantStoreError } from './plant-store-error.ts'
 import { createRequestSender } from './request-sender.ts'
 
-export { PlantStoreError, type NewPlant, type Plant }
+export { PlantStoreError, type ListedPlant, type NewPlant }
 
 /** The options of {@link createPlantClient}. */
 export interface PlantClientOptions {
@@ -46,7 +45,7 @@ export interface ListOptions extends CallOptions {
 /** One page of a list. */
 export interface PlantPage {
   /** Plants in ascending order of id. There can be fewer than `limit`, even if there is another page. */
-  readonly plants: readonly NewPlant[]
+  readonly plants: readonly ListedPlant[]
   /** The value of `after` that selects the next page, or undefined if there is none. */
   readonly next: bigint | undefined
 }
@@ -59,7 +58,7 @@ export interface PlantClient {
    * @throws PlantStoreError 40900 if the id is in use, 40002 if the plant is invalid, or another error
    * @throws RangeError if the id is a number that isn't a safe integer
    */
-  create(plant: Plant & { readonly id: bigint | number }, options?: CallOptions): Promise<void>
+  create(plant: NewPlant, options?: CallOptions): Promise<void>
   /**
    * Deletes a plant. If the response to an attempt is lost, the client retries, and the call also succeeds if the plant
    * is missing by then.
@@ -72,7 +71,7 @@ export interface PlantClient {
    * consumed, so the list can have any length.
    * @throws PlantStoreError if a page can't be read; the plants that were yielded before are correct
    */
-  list(options?: ListOptions): AsyncGenerator<NewPlant, void, undefined>
+  list(options?: ListOptions): AsyncGenerator<ListedPlant, void, undefined>
   /**
    * Returns one page of a list, for user interfaces in which users turn the pages.
    * @throws PlantStoreError if the page can't be read
@@ -139,25 +138,26 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
   }
 
   return {
-    async create({ id, name, tag }, { signal } = {}) {
-      const exactId = toExactId(id)
+    async create(plant, { signal } = {}) {
+      const { name, tag } = plant
+      const id = toExactId(plant.id)
       try {
         await send({
           method: 'POST',
           path: 'plants',
-          body: encodePlant(exactId, name, tag),
+          body: encodePlant(id, plant),
           signal,
           read: (text) => {
-            const created = JSON.parse(text) as Plant
+            const created = JSON.parse(text) as Partial<NewPlant>
             return (created.name === name && created.tag === tag) || undefined
           },
         })
       } catch (error) {
         if (!(error instanceof PlantStoreError && error.error === 40900 && error.isOutcomeUnknown)) throw error
         // An earlier attempt could have created this plant. So could another client, with other content.
-        const after = exactId === MIN_ID ? undefined : exactId - 1n
+        const after = id === MIN_ID ? undefined : id - 1n
         const { plants } = await readPage({ limit: 1, after, signal }, true)
-        const existing = plants.find((plant) => plant.id === exactId)
+        const existing = plants.find((listed) => listed.id === id)
         if (existing?.name === name && existing.tag === tag) return
         // Another plant with this id proves that this one wasn't created.
         throw Object.assign(error, { isOutcomeUnknown: existing === undefined })

@@ -1,4 +1,18 @@
-import type { NewPlant } from '../plants/plant.ts'
+/** A plant in a list. */
+export interface ListedPlant {
+  /** Identifies the plant among the plants of its owner: any 64-bit integer. */
+  readonly id: bigint
+  /** The name of the plant; can be empty. */
+  readonly name: string
+  /** The type of the plant, such as `tropical`. */
+  readonly tag?: string | undefined
+}
+
+/** A plant to create. */
+export interface NewPlant extends Omit<ListedPlant, 'id'> {
+  /** Identifies the plant among the plants of its owner: a `bigint` of at most 64 bits, or a safe integer. */
+  readonly id: bigint | number
+}
 
 /**
  * Matches an id in a JSON list. The pattern can't match inside a string: there, every quote is escaped, so only the key
@@ -18,7 +32,7 @@ export function toExactId(id: bigint | number): bigint {
 }
 
 /** Encodes a new plant. Neither `JSON.stringify` nor a double can represent every id, so its digits are inserted. */
-export function encodePlant(id: bigint, name: string, tag: string | undefined): string {
+export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
   // The first 0 is the placeholder of the id.
   return JSON.stringify({ id: 0, name, tag }).replace('0', String(id))
 }
@@ -28,11 +42,11 @@ export function encodePlant(id: bigint, name: string, tag: string | undefined): 
  * @returns the plants, or undefined if the text isn't a list of plants with ids, in ascending order
  * @throws SyntaxError if the text isn't JSON, for example because it's truncated
  */
-export function parsePlants(text: string): NewPlant[] | undefined {
+export function parsePlants(text: string): ListedPlant[] | undefined {
   const ids: bigint[] = []
   const list = JSON.parse(text.replace(ID, (_, digits: string) => `"id":${ids.push(BigInt(digits)) - 1}`)) as unknown
   if (!Array.isArray(list) || list.length !== ids.length) return undefined
-  const plants: NewPlant[] = []
+  const plants: ListedPlant[] = []
   for (const [index, item] of list.entries()) {
     const { id, name, tag } = (item ?? {}) as Readonly<Record<string, unknown>>
     const isPlant = id === index && typeof name === 'string' && (tag === undefined || typeof tag === 'string')
