@@ -37,11 +37,13 @@ const MAX_DELAY_MS = 30_000
 export function createRequestSender(options: SenderOptions): RequestSender {
   const { baseUrl, token, timeoutMs, retries, headers } = options
   // Throws what `fetch` would throw at the first request, where it would look like a network failure.
-  new Request(baseUrl, { headers: createHeaders(typeof token === 'string' ? token : 'token') })
+  new Request(baseUrl, { headers: createHeaders(typeof token === 'function' ? 'token' : token) })
 
-  function createHeaders(currentToken: string): Headers {
+  /** @param currentToken can be anything, such as an environment variable that isn't set */
+  function createHeaders(currentToken: unknown): Headers {
     // The message of `Headers` would contain the token.
-    if (!/^[\w\-.~+/]+=*$/.test(currentToken)) throw new TypeError('token must be a bearer token (RFC 6750)')
+    if (typeof currentToken !== 'string' || !/^[\w\-.~+/]+=*$/.test(currentToken))
+      throw new TypeError('token must be a bearer token (RFC 6750)')
     const fields = new Headers(headers)
     fields.set('Authorization', `Bearer ${currentToken}`)
     return fields
