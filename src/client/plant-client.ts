@@ -157,10 +157,8 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
         // An earlier attempt could have created this plant. So could another client, with other content.
         const after = id === MIN_ID ? undefined : id - 1n
         const { plants } = await readPage({ limit: 1, after, signal }, true)
-        const existing = plants.find((listed) => listed.id === id)
-        if (existing?.name === name && existing.tag === tag) return
-        // Another plant with this id proves that this one wasn't created.
-        throw Object.assign(error, { isOutcomeUnknown: existing === undefined })
+        // Even if another plant has the id by now, an attempt without a response can still arrive later.
+        if (!plants.some((plant) => plant.id === id && plant.name === name && plant.tag === tag)) throw error
       }
     },
 
