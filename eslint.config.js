@@ -39,6 +39,17 @@ const IMPORT_DIRECTION = [
   ...allowFolderImports('plants', []),
   ...allowFolderImports('stores', ['plants/']),
   ...allowFolderImports('conformance', ['plants/']),
+  {
+    files: ['src/client/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [{ regex: '^(?!\\./)', message: 'The client also runs in browsers, so it has no dependencies.' }],
+        },
+      ],
+    },
+  },
   ...allowFolderImports(
     'http',
     ['plants/int64.ts', 'plants/plant.ts', 'plants/store.ts', 'plants/text.ts'],
@@ -83,7 +94,8 @@ const TIMERS_MESSAGE = "Import it from src/timers.ts, which fake timers can't re
 
 const TIMERS = {
   files: ['src/**/*.ts'],
-  ignores: ['src/timers.ts', 'src/standalone/paths/page/browser/**'],
+  // These files run in browsers.
+  ignores: ['src/timers.ts', 'src/client/**', 'src/standalone/paths/page/browser/**'],
   rules: {
     'no-restricted-globals': ['error', ...FAKEABLE_GLOBALS.map((name) => ({ name, message: TIMERS_MESSAGE }))],
     'no-restricted-imports': [
@@ -103,6 +115,7 @@ const NODE_GLOBALS = {
   ignores: [
     ...['src/server.ts', 'src/standalone/**', 'src/stores/open-store.ts', 'src/stores/postgres/postgres-url.ts'],
     'src/timers.ts',
+    'src/client/**',
   ],
   rules: {
     'no-restricted-globals': [

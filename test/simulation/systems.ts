@@ -1,3 +1,4 @@
+import { client } from './client/client.ts'
 import { http2 } from './http2/http2.ts'
 import { packets } from './packets/packets.ts'
 import { postgres } from './postgres/postgres.ts'
@@ -6,4 +7,4 @@ import { server } from './server/server.ts'
 import type { SimulatedSystem } from './simulation.ts'
 import { sqlite } from './sqlite/sqlite.ts'
 
-export const systems: readonly SimulatedSystem[] = [postgres, sqlite, reload, server, packets, http2]
+export const systems: readonly SimulatedSystem[] = [postgres, sqlite, reload, server, packets, http2, client]

@@ -1,0 +1,159 @@
+import { PlantStoreError } from './plant-store-error.ts'
+
+/** A function that returns the current token. */
+export type TokenSource = () => string | Promise<string>
+
+interface SenderOptions {
+  readonly baseUrl: URL
+  readonly token: string | TokenSource
+  readonly fetch: ((url: string, init: RequestInit) => Promise<Response>) | undefined
+  readonly timeoutMs: number
+  readonly retries: number
+  readonly headers: Readonly<Record<string, string>> | undefined
+}
+
+interface ClientRequest<T> {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Relative to the base URL. */
+  readonly path: string
+  readonly body?: string
+  readonly signal: AbortSignal | undefined
+  /** Whether an earlier request of the same call could have taken effect. */
+  readonly isOutcomeUnknown?: boolean
+  /** Reads a successful response. Returns undefined, or throws, if the response isn't what the service sends. */
+  readonly read: (text: string, response: Response) => T | undefined
+}
+
+/** Sends a request, retries it if that can help, and returns what `read` returns. */
+export type RequestSender = <T>(request: ClientRequest<T>) => Promise<T>
+
+/** The longest timer of JavaScript: longer ones fire immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+/** Backoff before the first retry. It doubles with every retry. */
+const MIN_DELAY_MS = 250
+const MAX_DELAY_MS = 30_000
+
+/** @throws TypeError if the token or the headers can't be sent, or the URL contains a password */
+export function createRequestSender(options: SenderOptions): RequestSender {
+  const { baseUrl, token, timeoutMs, retries, headers } = options
+  // Throws what `fetch` would throw at the first request, where it would look like a network failure.
+  new Request(baseUrl, { headers: createHeaders(typeof token === 'function' ? 'token' : token) })
+
+  /** @param currentToken can be anything, such as an environment variable that isn't set */
+  function createHeaders(currentToken: unknown): Headers {
+    // The message of `Headers` would contain the token.
+    if (typeof currentToken !== 'string' || !/^[\w\-.~+/]+=*$/.test(currentToken))
+      throw new TypeError('token must be a bearer token (RFC 6750)')
+    const fields = new Headers(headers)
+    fields.set('Authorization', `Bearer ${currentToken}`)
+    return fields
+  }
+
+  return async ({ method, path, body, signal, isOutcomeUnknown = false, read }) => {
+    let canRenewToken = typeof token === 'function'
+    for (let retry = 0; ;) {
+      let isSent = false
+      let cause: unknown
+      const reply = await withTimeout(timeoutMs, signal, async (attemptSignal) => {
+        const fields = createHeaders(typeof token === 'function' ? await token() : token)
+        if (body !== undefined) fields.set('Content-Type', 'application/json')
+        attemptSignal.throwIfAborted()
+        isSent = true
+        try {
+          const fetch = options.fetch ?? globalThis.fetch
+          const init = { method, headers: fields, body: body ?? null, signal: attemptSignal }
+          // A redirect can lead to another origin, which must not get the token.
+          const response = await fetch(new URL(path, baseUrl).href, { ...init, redirect: 'manual' })
+          return { response, text: await response.text() }
+        } catch (error) {
+          cause = error
+          return undefined
+        }
+      })
+
+      const { response, text = '' } = reply ?? {}
+      const { status, ok } = response ?? { status: 0, ok: false }
+      if (status === (method === 'DELETE' ? 204 : 200)) {
+        const result = parseSafely(() => read(text, response!))
+        if (result !== undefined) return result
+      }
+      if (status === 401 && canRenewToken) {
+        canRenewToken = false
+        continue
+      }
+      const { error, message } = parseError(text, status)
+      const hadNoEffect = response ? error === 50300 || status === 501 || (status < 500 && !ok) : !isSent
+      isOutcomeUnknown ||= method !== 'GET' && !hadNoEffect
+      const isTemporary = !response || [408, 429, 502, 503, 504].includes(status)
+      if (!isTemporary || retry >= retries) {
+        const noResponse = cause === undefined ? `no response within ${timeoutMs} ms` : 'no response'
+        const unexpected = `unexpected response (status ${status}): it isn't from plant-store, or it's incomplete`
+        throw new PlantStoreError(
+          message ?? (response ? unexpected : noResponse),
+          { status, error, requestId: response?.headers.get('X-Request-Id') ?? undefined, isOutcomeUnknown },
+          cause === undefined ? {} : { cause },
+        )
+      }
+      const backoffMs = Math.max(MIN_DELAY_MS * 2 ** retry++, parseRetryAfter(response?.headers.get('Retry-After')))
+      const delayMs = Math.min(backoffMs * (1 + Math.random()), MAX_DELAY_MS)
+      await withTimeout(delayMs, signal, () => new Promise(() => undefined))
+    }
+  }
+}
+
+/**
+ * Resolves to the result of a function, or to undefined after a timeout. Both a timeout and the caller's signal abort
+ * the signal that the function gets; the caller's signal also rejects. Doesn't rely on a `fetch` that respects signals,
+ * and leaves neither a timer nor a listener behind, as `AbortSignal.any` does in some Node versions.
+ */
+async function withTimeout<T>(
+  ms: number,
+  signal: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T | undefined> {
+  signal?.throwIfAborted()
+  const controller = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let onAbort = (): void => undefined
+  try {
+    return await new Promise<T | undefined>((resolve, reject) => {
+      const onTimeout = (): void => {
+        resolve(undefined)
+        controller.abort()
+      }
+      onAbort = () => {
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason can be any value
+        reject(signal!.reason)
+        controller.abort(signal!.reason)
+      }
+      timer = setTimeout(onTimeout, Math.min(ms, MAX_TIMER_MS))
+      signal?.addEventListener('abort', onAbort)
+      run(controller.signal).then(resolve, reject)
+    })
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Returns the code and message of an error response, or neither if the response isn't from the service. */
+function parseError(text: string, status: number): Readonly<{ error?: number; message?: string }> {
+  const body = parseSafely(() => JSON.parse(text) as unknown) ?? {}
+  const { error, message } = body as Readonly<Record<string, unknown>>
+  const isError = typeof message === 'string' && typeof error === 'number' && Math.trunc(error / 100) === status
+  return isError ? { error, message } : {}
+}
+
+function parseSafely<T>(parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses a number of seconds or a date. Returns milliseconds, or 0 if the header is missing or malformed. */
+function parseRetryAfter(value: string | null = null): number {
+  const ms = Number(value) * 1000
+  return (Number.isNaN(ms) ? Date.parse(value!) - Date.now() : ms) || 0
+}

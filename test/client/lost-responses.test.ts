@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { ListedPlant } from '../../src/client/plant-client.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
+import {
+  cutAfter,
+  cutBefore,
+  cutWithin,
+  cutWithinChunks,
+  hang,
+  hangAfter,
+  repeat,
+  replaceBody,
+  replaceResponse,
+  respond,
+  startFaultyProxy,
+  type Fault,
+} from '../support/wire/faulty-proxy.ts'
+
+const FERN = { id: 2n ** 53n + 1n, name: 'Fern', tag: 'indoor' }
+
+/** Faults of a proxy, and whether the outcome of the request is unknown to the client then. */
+const FAULTS: Readonly<Record<string, readonly [Fault, isUnknown: boolean]>> = {
+  'a connection that is closed before the request': [cutBefore, true],
+  'a connection that is closed after the request': [cutAfter, true],
+  'a connection that is closed within the response': [cutWithin, true],
+  'a request that the proxy sends twice': [repeat, true],
+  'no response': [hang, true],
+  'no response to a request that took effect': [hangAfter, true],
+  '502 with HTML': [respond(502), true],
+  '502 with HTML for a request that took effect': [replaceResponse(502), true],
+  '504 with HTML': [respond(504), true],
+  'error 50301': [respond(503, { error: 50301, message: 'unknown' }), true],
+  'error 50301 for a request that took effect': [replaceResponse(503, { error: 50301, message: 'unknown' }), true],
+  'error 50300': [respond(503, { error: 50300, message: 'unavailable' }), false],
+  'error 40800': [respond(408, { error: 40800, message: 'late' }), false],
+  '429 with HTML': [respond(429), false],
+}
+
+function createStore(...plants: readonly ListedPlant[]): Store {
+  const store = memoryStore()
+  for (const plant of plants) void store.create('ada', plant)
+  return store
+}
+
+async function listStored(store: Store): Promise<readonly unknown[]> {
+  return (await store.list('ada', { limit: 10, maxBytes: Infinity })).plants.map(({ id, name, tag }) => ({
+    id,
+    name,
+    tag,
+  }))
+}
+
+for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
+  // A repeated request gets its own 40900 or 40401 as the first response, which no client can explain.
+  const isRepeated = fault === repeat
+  suite(`after ${name}, a client`, { concurrency: true }, () => {
+    test('creates a plant once', { skip: isRepeated && 'the first response is 40900' }, async (t) => {
+      const store = createStore()
+      const proxy = await startFaultyProxy(t, [fault], store)
+      await proxy.connect({ timeoutMs: 500 }).create(FERN)
+      assert.deepEqual(await listStored(store), [FERN])
+    })
+
+    test('deletes a plant', { skip: isRepeated && 'the first response is 40401' }, async (t) => {
+      const store = createStore(FERN)
+      const proxy = await startFaultyProxy(t, [fault], store)
+      await proxy.connect({ timeoutMs: 500 }).delete(FERN.id)
+      assert.deepEqual(await listStored(store), [])
+    })
+
+    test('lists each plant once', async (t) => {
+      const plants = Array.from({ length: 3 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
+      const proxy = await startFaultyProxy(t, [fault], createStore(...plants))
+      const listed: ListedPlant[] = []
+      for await (const plant of proxy.connect({ timeoutMs: 500 }).list()) listed.push(plant)
+      assert.deepEqual(listed, plants)
+    })
+
+    test('reports that another plant has the id', async (t) => {
+      const other = { ...FERN, tag: 'outdoor' }
+      const store = createStore(other)
+      const proxy = await startFaultyProxy(t, [fault], store)
+      const create = proxy.connect({ timeoutMs: 500 }).create(FERN)
+      await assert.rejects(create, { error: 40900, isOutcomeUnknown: isUnknown && !isRepeated })
+      assert.deepEqual(await listStored(store), [other])
+    })
+
+    test(`${isUnknown && !isRepeated ? 'accepts' : 'reports'} that a plant to delete is missing`, async (t) => {
+      const proxy = await startFaultyProxy(t, [fault])
+      const deletion = proxy.connect({ timeoutMs: 500 }).delete(1)
+      if (isUnknown && !isRepeated) await deletion
+      else await assert.rejects(deletion, { error: 40401, isOutcomeUnknown: false })
+    })
+
+    test('reports the outcome if it may not retry', { skip: isRepeated && 'there is a response' }, async (t) => {
+      const client = (await startFaultyProxy(t, [fault, fault])).connect({ timeoutMs: 500, retries: 0 })
+      await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
+      await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
+    })
+  })
+}
+
+suite('a retried create', { concurrency: true }, () => {
+  test('looks up the smallest id', async (t) => {
+    const proxy = await startFaultyProxy(t, [cutAfter])
+    await proxy.connect().create({ id: -(2n ** 63n), name: 'Fern' })
+    assert.equal(proxy.requests.at(-1), 'GET /plants?limit=1&include=id ada')
+  })
+
+  test('looks up one plant', async (t) => {
+    const proxy = await startFaultyProxy(t, [cutAfter])
+    await proxy.connect().create({ id: 42, name: 'Fern' })
+    assert.deepEqual(proxy.requests, [
+      'POST /plants ada',
+      'POST /plants ada',
+      'GET /plants?limit=1&after=41&include=id ada',
+    ])
+  })
+
+  test('retries the lookup', async (t) => {
+    const proxy = await startFaultyProxy(t, [cutAfter, undefined, cutWithin])
+    await proxy.connect().create(FERN)
+    assert.equal(proxy.requests.length, 4)
+  })
+
+  test('reports an unknown outcome if the lookup fails', async (t) => {
+    const proxy = await startFaultyProxy(t, [cutAfter, undefined, respond(403)])
+    await assert.rejects(proxy.connect().create(FERN), { status: 403, error: undefined, isOutcomeUnknown: true })
+  })
+
+  test('reports an unknown outcome if the plant has been deleted since', async (t) => {
+    const store = createStore({ id: FERN.id + 1n, name: 'Fern', tag: 'indoor' })
+    const conflict = respond(409, { error: 40900, message: 'in use' })
+    const proxy = await startFaultyProxy(t, [cutBefore, conflict], store)
+    await assert.rejects(proxy.connect().create(FERN), { error: 40900, isOutcomeUnknown: true })
+  })
+
+  test('reports an unknown outcome if a later attempt fails without effect', async (t) => {
+    const proxy = await startFaultyProxy(t, [cutAfter, respond(403, { error: 40300, message: 'read-only' })])
+    await assert.rejects(proxy.connect().create(FERN), { error: 40300, isOutcomeUnknown: true })
+  })
+})
+
+suite('a list whose response is cut', { concurrency: true }, () => {
+  const plants = Array.from({ length: 600 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
+
+  for (const [where, fault] of [
+    ['with a missing end', cutWithin],
+    ['within its chunks', cutWithinChunks],
+  ] as const) {
+    test(`${where} on its second page is repeated from there`, async (t) => {
+      const proxy = await startFaultyProxy(t, [undefined, fault], createStore(...plants))
+      const listed: ListedPlant[] = []
+      for await (const plant of proxy.connect().list()) listed.push(plant)
+      assert.deepEqual(listed, plants)
+      assert.deepEqual(proxy.requests.slice(1), Array(2).fill('GET /plants?limit=500&after=499&include=id ada'))
+    })
+
+    test(`${where} on its second page rejects after the plants of the first page`, async (t) => {
+      const proxy = await startFaultyProxy(t, [undefined, fault], createStore(...plants))
+      let count = 0
+      await assert.rejects(
+        async () => {
+          for await (const { id } of proxy.connect({ retries: 0 }).list()) assert.equal(id, BigInt(count++))
+        },
+        { name: 'PlantStoreError', status: 0, message: 'no response' },
+      )
+      assert.equal(count, 500)
+    })
+  }
+
+  test('by a proxy that hides the truncation rejects', async (t) => {
+    const proxy = await startFaultyProxy(t, [replaceBody((body) => body.slice(0, -1))], createStore(...plants))
+    await assert.rejects(proxy.connect().listPage(), {
+      status: 200,
+      error: undefined,
+      message: "unexpected response (status 200): it isn't from plant-store, or it's incomplete",
+    })
+    assert.equal(proxy.requests.length, 1)
+  })
+})

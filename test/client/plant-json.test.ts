@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import fc from 'fast-check'
+import { encodePlant, parsePlants, toExactId } from '../../src/client/plant-json.ts'
+import { memoryStore } from '../../src/index.ts'
+import { createService, get, post, sendRequest, serve } from '../support/wire/service.ts'
+
+const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
+/** Texts that look like ids, members and escapes. */
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc
+    .array(fc.constantFrom('{"id":1', '"id":2,', '"id"', '\\', '"', ':3}', ' ', '\\u0022id\\u0022:4'), { maxLength: 6 })
+    .map((parts) => parts.join('')),
+)
+const plants = fc
+  .uniqueArray(fc.record({ id, name: text, tag: fc.option(text, { nil: undefined }) }), {
+    selector: (plant) => plant.id,
+  })
+  .map((list) =>
+    list
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .map(({ tag, ...plant }) => (tag === undefined ? plant : { ...plant, tag })),
+  )
+
+suite('a list', () => {
+  test('keeps every id and text', () => {
+    fc.assert(
+      fc.property(plants, (list) => {
+        assert.deepEqual(parsePlants(`[${list.map((plant) => encodePlant(plant.id, plant)).join()}]`), list)
+      }),
+    )
+  })
+
+  test('keeps every id and text that a service returns', async (t) => {
+    const server = await serve(t, createService({ store: memoryStore() }))
+    let owner = 0
+    await fc.assert(
+      fc.asyncProperty(plants, async (list) => {
+        const token = `owner-${++owner}`
+        for (const plant of list) await sendRequest(server, post(token, encodePlant(plant.id, plant)))
+        const valid = list.filter((plant) => !Object.values(plant).join().includes('\0'))
+        assert.deepEqual(parsePlants((await sendRequest(server, get(token, '/plants?include=id'))).body), valid)
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  test('can have members in another order, spaces, and unknown members', () => {
+    const list = '[ { "name" : "Fern", "pot": { "size": 3 }, "id" : 9007199254740993 } ]'
+    assert.deepEqual(parsePlants(list), [{ id: 9007199254740993n, name: 'Fern' }])
+  })
+
+  for (const [what, list] of [
+    ['an object', '{"id":1,"name":"Fern"}'],
+    ['null', 'null'],
+    ['a plant that is null', '[null]'],
+    ['null and a plant with two ids', '[null,{"id":1,"id":2,"name":"Fern"}]'],
+    ['a plant without an id', '[{"name":"Fern"}]'],
+    ['a plant without a name', '[{"id":1}]'],
+    ['a name that is not a string', '[{"id":1,"name":1}]'],
+    ['a tag that is not a string', '[{"id":1,"name":"Fern","tag":null}]'],
+    ['an id that is a string', '[{"id":"1","name":"Fern"}]'],
+    ['an id with an escaped name', '[{"\\u0069d":0,"name":"Fern"}]'],
+    ['an id with a fraction', '[{"id":1.5,"name":"Fern"}]'],
+    ['an id with an exponent', '[{"id":1e3,"name":"Fern"}]'],
+    ['an id with a leading zero', '[{"id":01,"name":"Fern"}]'],
+    ['an id of 20 digits', '[{"id":10000000000000000000,"name":"Fern"}]'],
+    ['two ids', '[{"id":1,"id":2,"name":"Fern"}]'],
+    ['a nested id', '[{"id":1,"name":"Fern","pot":{"id":2}}]'],
+    ['a repeated id', '[{"id":1,"name":"Fern"},{"id":1,"name":"Moss"}]'],
+    ['ids in descending order', '[{"id":2,"name":"Fern"},{"id":1,"name":"Moss"}]'],
+    ['a truncated list', '[{"id":1,"name":"Fern"}'],
+    ['HTML', '<html>'],
+  ] as const) {
+    test(`is rejected if it is or contains ${what}`, () => {
+      let parsed: unknown
+      try {
+        parsed = parsePlants(list)
+      } catch (error) {
+        assert.ok(error instanceof SyntaxError)
+      }
+      assert.equal(parsed, undefined)
+    })
+  }
+})
+
+suite('an id argument', () => {
+  for (const value of [0, -0, 1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 2n ** 63n - 1n]) {
+    test(`can be ${value}`, () => assert.equal(toExactId(value), BigInt(value)))
+  }
+
+  for (const value of [2 ** 53, -(2 ** 53), 1.5, NaN, Infinity, '1', '', true, null, undefined, Symbol('1')]) {
+    test(`can't be ${String(value)} (${typeof value})`, () => {
+      assert.throws(() => toExactId(value as number), RangeError)
+    })
+  }
+})

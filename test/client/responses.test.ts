@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, type Store } from '../../src/index.ts'
+import { replaceBody, replaceResponse, respond, startFaultyProxy, type Fault } from '../support/wire/faulty-proxy.ts'
+import { getPort, serve } from '../support/wire/service.ts'
+
+const LIST = [{ id: 1, name: 'Fern' }]
+
+/** The error of a response that can't come from the service. */
+const unexpected = (status: number, isOutcomeUnknown: boolean): object => ({
+  name: 'PlantStoreError',
+  status,
+  error: undefined,
+  message: `unexpected response (status ${status}): it isn't from plant-store, or it's incomplete`,
+  isOutcomeUnknown,
+})
+
+function createStore(count: number): Store {
+  const store = memoryStore()
+  for (let id = 1n; id <= count; id++) void store.create('ada', { id, name: `Plant ${id}` })
+  return store
+}
+
+suite('a list is rejected', () => {
+  for (const [what, fault] of [
+    ['an HTML page', respond(200)],
+    ['an empty body', respond(200, '')],
+    ['a list without ids', respond(200, [{ name: 'Fern' }])],
+    ['more plants than requested', respond(200, [...LIST, { id: 2, name: 'Moss' }, { id: 3, name: 'Ivy' }])],
+    ['plants before the cursor', respond(200, [{ id: 0, name: 'Fern' }])],
+    ['a truncated list', replaceBody((body) => body.slice(0, -1))],
+    ['a link to another origin', respond(200, LIST, { Link: '<http://localhost:1/plants?after=1>; rel="next"' })],
+    ['a link without a cursor', respond(200, LIST, { Link: '<plants?page=2>; rel="next"' })],
+    ['a link with an empty cursor', respond(200, LIST, { Link: '<plants?after=>; rel="next"' })],
+    ['a link that is not a URL', respond(200, LIST, { Link: '<http://>; rel="next"' })],
+    ['a link back', respond(200, LIST, { Link: '<plants?after=0>; rel="next"' })],
+    ['an empty page with a link to itself', respond(200, [], { Link: '<plants?after=0>; rel="next"' })],
+  ] as const) {
+    test(`if the response has ${what}`, async (t) => {
+      const proxy = await startFaultyProxy(t, [fault], createStore(3))
+      await assert.rejects(proxy.connect().listPage({ after: 0, limit: 2 }), unexpected(200, false))
+      assert.equal(proxy.requests.length, 1)
+    })
+  }
+})
+
+suite('a list follows', () => {
+  for (const [what, link, next] of [
+    ['an absolute link', (url: string) => `<${url}/plants?after=1>; rel="next"`, 1n],
+    ['a link among others', () => '</>; rel="prev", <plants?limit=1&after=1>; title=x; rel=next, </>; rel="last"', 1n],
+    ['no link of another relation', () => '<plants?after=1>; rel="nextish prev"', undefined],
+  ] as const) {
+    test(what, async (t) => {
+      const fault: Fault = (request, ...rest) =>
+        respond(200, LIST, { Link: link(`http://${request.headers.host}`) })(request, ...rest)
+      const proxy = await startFaultyProxy(t, [fault])
+      assert.equal((await proxy.connect().listPage({ limit: 1 })).next, next)
+    })
+  }
+
+  test('its cursor, if a proxy removes the Link header', async (t) => {
+    const fault: Fault = async (request, response, forward) => {
+      const { status, body } = await forward()
+      response.writeHead(status).end(body)
+    }
+    const proxy = await startFaultyProxy(t, [fault, fault, fault], createStore(1000))
+    let count = 0
+    for await (const { id } of proxy.connect().list()) assert.equal(id, BigInt(++count))
+    assert.equal(count, 1000)
+  })
+})
+
+suite('a write is rejected with an unknown outcome', () => {
+  for (const [what, status, body] of [
+    ['an HTML page', 200, '<html>'],
+    ['no body', 204, ''],
+    ['null', 200, 'null'],
+    ['another plant', 200, { name: 'Moss' }],
+    ['another tag', 200, { name: 'Fern', tag: 'indoor' }],
+    ['201', 201, { name: 'Fern' }],
+  ] as const) {
+    test(`if the response to a create has ${what}`, async (t) => {
+      const proxy = await startFaultyProxy(t, [replaceResponse(status, body)])
+      await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), unexpected(status, true))
+      assert.equal(proxy.requests.length, 1)
+    })
+  }
+
+  test('if the response to a delete has a body', async (t) => {
+    const proxy = await startFaultyProxy(t, [respond(200)])
+    await assert.rejects(proxy.connect().delete(1), unexpected(200, true))
+  })
+
+  test('if the service fails', async (t) => {
+    const failure = respond(500, { error: 50000, message: 'internal' }, { 'X-Request-Id': 'r1' })
+    const proxy = await startFaultyProxy(t, [failure])
+    await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), {
+      status: 500,
+      error: 50000,
+      message: 'internal',
+      requestId: 'r1',
+      isOutcomeUnknown: true,
+    })
+    assert.equal(proxy.requests.length, 1)
+  })
+})
+
+suite('an error response', () => {
+  for (const [what, body, error] of [
+    ['of the service', { error: 41300, message: 'too large' }, 41300],
+    ['with the code of another status', { error: 50000, message: 'internal' }, undefined],
+    ['without a message', { error: 41300 }, undefined],
+    ['that is null', 'null', undefined],
+  ] as const) {
+    test(`${what} has ${error === undefined ? 'no code' : 'its code'}`, async (t) => {
+      const proxy = await startFaultyProxy(t, [respond(413, body)])
+      await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), {
+        status: 413,
+        error,
+        isOutcomeUnknown: false,
+      })
+    })
+  }
+
+  test('of a transfer coding that the service does not support has no effect', async (t) => {
+    const proxy = await startFaultyProxy(t, [respond(501, { error: 50100, message: 'coding' })])
+    await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), { error: 50100, isOutcomeUnknown: false })
+  })
+})
+
+suite('a redirect', () => {
+  for (const status of [301, 302, 303, 307, 308]) {
+    test(`with ${status} is not followed`, async (t) => {
+      let requestCount = 0
+      const other = await serve(t, (_, response) => {
+        requestCount++
+        response.end('[]')
+      })
+      const redirect = respond(status, '', { Location: `http://localhost:${getPort(other)}/plants` })
+      const proxy = await startFaultyProxy(t, [redirect, redirect])
+      await assert.rejects(proxy.connect().listPage(), unexpected(status, false))
+      await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), unexpected(status, false))
+      assert.deepEqual([requestCount, proxy.requests.length], [0, 2])
+    })
+  }
+})
