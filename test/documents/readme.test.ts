@@ -27,10 +27,14 @@ import { bearer, getPort, post, sendToPort, servePlants } from '../support/wire/
 /** clients.test.ts, frameworks.test.ts and recipes.test.ts run the examples of these pages more thoroughly. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/frameworks.md', 'docs/recipes.md']
 
+/** The examples with this heading need more than a token. test/package/authentication.test.ts runs them. */
+const SESSIONS = 'Cookies and sessions'
+
 for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), ...API_DOCUMENTS]) {
   suite(document.path, () => {
     const examples = findCodeBlocks(document, 'ts').filter(({ heading }) => heading === 'Example')
-    for (const { code, line } of API_DOCUMENTS.includes(document) ? examples : findCodeBlocks(document, 'js')) {
+    const blocks = findCodeBlocks(document, 'js').filter(({ heading }) => heading !== SESSIONS)
+    for (const { code, line } of API_DOCUMENTS.includes(document) ? examples : blocks) {
       if (code.includes('storeConformance(')) {
         test(`the store at line ${line} conforms`, async (t) => {
           await runScript('node store.test.mjs', await createProject(t, { 'store.test.mjs': code }))

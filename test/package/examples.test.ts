@@ -156,6 +156,17 @@ async function sendInOnePacket(port: number, request: Buffer, following: Buffer)
   tls.destroy()
 }
 
+test('the example for quotas rejects a plant beyond the quota of its owner', async (t) => {
+  const { code } = PROGRAMS.find(({ heading }) => heading === 'Quotas')!
+  const { port } = await startExample(t, code.replace('100', '2'))
+  const create = (id: number) => sendToPort(port, post(TOKEN, plant(id)))
+  const [first, second, third] = [await create(1), await create(2), await create(3)]
+  assert.deepEqual([first.status, second.status], [200, 200])
+  assert.deepEqual([third.status, third.body], [400, '{"error":40002,"message":"You already have 2 plants."}'])
+  assert.equal((await sendToPort(port, del(TOKEN, '1'))).status, 204)
+  assert.equal((await create(3)).status, 200)
+})
+
 test('the HTTP/2 example keeps serving after requests that are reset immediately', async (t) => {
   const { port } = await startExample(t, HTTP2_EXAMPLE)
   const client = connectClient('h2', port)
