@@ -166,7 +166,14 @@ export type TestedStore = {
   readonly [Name in StoreMethod]: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
 }
 
-export type ConformanceCheck = (store: TestedStore, seed: number) => Promise<unknown>
+export type ConformanceCheck = (store: TestedStore, context: CheckContext) => Promise<unknown>
+
+export interface CheckContext {
+  readonly seed: number
+  readonly hasPing: boolean
+  /** Makes a call while the writes of the store fail. */
+  readonly whileBroken: <T>(call: () => Promise<T>) => Promise<T>
+}
 
 /** Wraps a store so that calls time out after `timeoutMs`, and so that the error of a failed call names the call. */
 export function wrapStore(store: Store, timeoutMs: number): TestedStore {

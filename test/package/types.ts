@@ -20,6 +20,8 @@ import {
   type Validate,
   type ValidationContext,
 } from '../../src/index.ts'
+import { storeConformance } from '../../src/conformance/store-conformance.ts'
+import type { ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import type { Connection } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 
@@ -108,6 +110,23 @@ export const members: Omit<Connection, 'query' | 'release' | 'on'> = {
 export const storeWithoutOptionalMethods: Store = { ...memoryStore(), ping: undefined, close: undefined }
 export const closing: unknown = sqliteStore(':memory:').close()
 export const disposing: readonly Promise<void>[] = [memoryStore()[Symbol.asyncDispose]()]
+
+const register = (name: string, run: () => Promise<void>): unknown => [name, run]
+const createFileStore = async (): Promise<Store & { path: string }> =>
+  Promise.resolve({ ...memoryStore(), path: 'plants.json' })
+storeConformance({
+  test: register,
+  create: createFileStore,
+  breakWrites: async ({ path }) => Promise.resolve(path.length),
+  restore: (file) => file.path,
+})
+storeConformance({ test: register, create: memoryStore, breakWrites: undefined, restore: undefined, seed: undefined })
+// @ts-expect-error the store that was created has no path
+storeConformance({ test: register, create: memoryStore, breakWrites: ({ path }) => typeof path, restore: () => 0 })
+// @ts-expect-error a store must have list
+storeConformance({ test: register, create: () => ({ create: () => true, delete: () => true }) })
+export const conformanceOptions: ConformanceOptions = { test: register, create: () => memoryStore() }
+storeConformance(conformanceOptions)
 
 const store: Store = memoryStore()
 // @ts-expect-error an id must be a bigint
