@@ -168,7 +168,7 @@ export type TestedStore = {
 
 export type ConformanceCheck = (store: TestedStore, context: CheckContext) => Promise<unknown>
 
-export interface CheckContext {
+interface CheckContext {
   readonly seed: number
   readonly hasPing: boolean
   /** Makes a call while the writes of the store fail. */
@@ -196,7 +196,7 @@ export async function awaitCall<T>(call: string, callback: () => MaybePromise<T>
   }
 }
 
-export const formatCall = (method: StoreMethod, ...args: readonly unknown[]): string =>
+const formatCall = (method: StoreMethod, ...args: readonly unknown[]): string =>
   `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 
 export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 40 })

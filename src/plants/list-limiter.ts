@@ -7,7 +7,7 @@ export interface ListContext {
 }
 
 /** Reports when the client of a list disconnects. */
-export interface ClientMonitor {
+interface ClientMonitor {
   isClosed(client: unknown): boolean
   onClose(client: unknown, listener: () => void): void
 }
