@@ -243,24 +243,21 @@ suite('a path-based access check in Express, which does not decode paths (author
   for (const name of ['express', 'express-4']) {
     for (const [behavior, example, expected] of [
       ['rejects an encoded path if it is mounted together with the service', GUARD_EXAMPLE, 403],
-      ['is bypassed by an encoded path if it is mounted on /api/plants', PATH_GUARD_EXAMPLE, 40401],
+      ['is bypassed by an encoded path if it is mounted on /api/plants', PATH_GUARD_EXAMPLE, 200],
     ] as const) {
       const code = example.replace("'express'", `'${name}'`)
       test(`${behavior} (${name})`, { skip: getSkipReason(code) }, async (t) => {
         const { port } = await startExample(t, code)
-        /** Returns the error code if the service responded, or else the status. */
-        async function resultOf(path: string): Promise<unknown> {
-          const { status, body } = await sendToPort(port, { ...del(TOKEN, 1n), path })
-          return body.startsWith('{') ? (JSON.parse(body) as { error: number }).error : status
+        let id = 0
+        const create = async (path: string) => (await sendToPort(port, { ...post(TOKEN, plant(++id)), path })).status
+        for (const path of ['/api/plants', '/API/plants', 'http://a/api/plants', '/api/plants?x=/']) {
+          assert.equal(await create(path), 403, path)
         }
-        for (const path of ['/api/plants/1', '/API/plants/1', 'http://a/api/plants/1', '/api/plants/1?x=/']) {
-          assert.equal(await resultOf(path), 403, path)
+        for (const path of ['/api/%70lants', '/api/plant%73', 'http://a/api/%70lants']) {
+          assert.equal(await create(path), expected, path)
         }
-        for (const path of ['/api/%70lants/1', '/api/plant%73/%31', 'http://a/api/%70lants/1']) {
-          assert.equal(await resultOf(path), expected, path)
-        }
-        for (const path of ['/%61pi/plants/1', '//api/plants/1', '/./api/plants/1', '/api%2Fplants/1']) {
-          assert.equal(await resultOf(path), 404, path)
+        for (const path of ['/%61pi/plants', '//api/plants', '/./api/plants', '/api%2Fplants']) {
+          assert.equal(await create(path), 404, path)
         }
         assert.equal((await sendToPort(port, get(TOKEN, '/api/plants'))).status, 200)
       })
