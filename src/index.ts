@@ -3,14 +3,23 @@
  * @module plant-store
  */
 
-export type { Access, Authenticate, TokenHolder } from './http/caller.ts'
+export type { Access, TokenHolder } from './http/caller.ts'
 export type { ErrorCode } from './http/errors.ts'
-export type { Validate, ValidationContext } from './http/new-plant.ts'
+export type { ValidationContext } from './http/new-plant.ts'
 export type { HostRequest } from './http/transport.ts'
 export { openapi, type PlantStoreDescription } from './openapi/openapi.ts'
 export type { MaybePromise } from './maybe-promise.ts'
 export type { ResourcePath } from './operations.ts'
-export type { AuthenticateOptions, CommonOptions, PlantStoreOptions, ResponseEvent, TokenOptions } from './options.ts'
+export type {
+  Authenticate,
+  AuthenticateOptions,
+  CommonOptions,
+  Hooks,
+  PlantStoreOptions,
+  ResponseEvent,
+  TokenOptions,
+  Validate,
+} from './options.ts'
 export type { NewPlant, Plant } from './plants/plant.ts'
 export { createPlantStore, type PlantStore } from './plant-store.ts'
 export {

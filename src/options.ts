@@ -1,10 +1,10 @@
 import process from 'node:process'
-import { createFindCaller, createTokenTable } from './http/caller.ts'
-import type { Authenticate, FindCaller, TokenHolder } from './http/caller.ts'
-import type { Validate } from './http/new-plant.ts'
+import { createFindCaller, createTokenTable, type FindCaller, type TokenHolder } from './http/caller.ts'
+import type { ValidationContext } from './http/new-plant.ts'
 import { decodePercent } from './http/percent-encoding.ts'
 import type { BaseResponseEvent } from './http/respond.ts'
 import type { HostRequest } from './http/transport.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 import type { ResourcePath } from './operations.ts'
 import {
   isError,
@@ -16,6 +16,7 @@ import {
   type Resolved,
 } from './option-checks.ts'
 import { STORE_METHODS } from './plants/checked-store.ts'
+import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
@@ -36,7 +37,7 @@ export interface TokenOptions {
 /** Options with a function that checks tokens. */
 export interface AuthenticateOptions {
   /** Returns the owner of a bearer token. */
-  readonly authenticate: Authenticate
+  readonly authenticate: Hooks['authenticate']
   /** Can't be combined with `authenticate`. */
   readonly tokens?: undefined
 }
@@ -63,26 +64,55 @@ export interface CommonOptions {
    * @default 10_000
    */
   readonly storeTimeoutMs?: number | undefined
+  /** Checks a new plant against the host's own rules. */
+  readonly validate?: Hooks['validate'] | undefined
+  /**
+   * Called with the cause of each error 500 or 503.
+   * @default emits a process warning for the first error
+   */
+  readonly onError?: Hooks['onError'] | undefined
+  /** Called for each response. */
+  readonly onResponse?: Hooks['onResponse'] | undefined
+}
+
+/**
+ * The functions among the options. TypeScript lets parameters of methods have narrower types, so a host whose requests
+ * are always of one class can declare it: `request: express.Request`.
+ */
+export interface Hooks {
+  /**
+   * Checks a bearer token. Returns its owner, or `{ owner, access }`; or `null` or `undefined` to reject the token; or
+   * a promise for one of these. The client gets error 50300 if the function takes longer than `storeTimeoutMs` or
+   * throws a {@link StoreUnavailableError}, and error 50000 if it throws or returns anything else.
+   * @param token the token that the client sent; the service has checked only its syntax (RFC 6750 section 2.1)
+   * @param request the request that contains the token
+   */
+  authenticate(token: string, request: HostRequest): MaybePromise<TokenHolder | null | undefined>
   /**
    * Checks a new plant against the host's own rules. Returns a message for the client if the plant breaks a rule,
    * nothing otherwise, or a promise for either. The plant isn't created if there is a message (error 40002), if the
    * function takes longer than `storeTimeoutMs` or throws a {@link StoreUnavailableError} (error 50300), or if it
    * throws or returns anything else (error 50000).
    */
-  readonly validate?: Validate | undefined
+  validate(plant: NewPlant, context: ValidationContext): MaybePromise<string | null | undefined>
   /**
    * Called with the cause of each response with status 500 or 503, and with the error of each list that fails after its
    * first byte was sent. Errors that it throws are ignored.
-   * @default emits a process warning for the first error
    */
-  readonly onError?: ((error: unknown, request: HostRequest) => unknown) | undefined
+  onError(error: unknown, request: HostRequest): unknown
   /**
    * Called for each response, once it has been sent or the client has disconnected. Errors that it throws are ignored.
    */
-  readonly onResponse?: ((event: ResponseEvent) => unknown) | undefined
+  onResponse(event: ResponseEvent): unknown
 }
 
-/** The argument of {@link CommonOptions.onResponse}. */
+/** The type of the option {@link AuthenticateOptions.authenticate}. */
+export type Authenticate = Hooks['authenticate']
+
+/** The type of the option {@link CommonOptions.validate}. */
+export type Validate = Hooks['validate']
+
+/** The argument of {@link Hooks.onResponse}. */
 export interface ResponseEvent extends BaseResponseEvent {
   /** The path of the resource, as in the interface description; undefined if the request's path isn't a resource. */
   readonly resource: ResourcePath | undefined

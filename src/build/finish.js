@@ -1,13 +1,16 @@
 // Completes dist after the compiler has run: inlines the web UI as string constants, adds a CommonJS entry point with
-// declarations for each ES module entry point, and deletes every file that no entry point imports, including leftovers
-// of earlier builds.
+// declarations for each ES module entry point, and deletes every declaration that no entry point needs, and every file
+// that no entry point imports, including leftovers of earlier builds.
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import ts from 'typescript'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const { bin, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const entries = Object.values(exports).filter((entry) => typeof entry === 'object')
+
+pruneDeclarations(entries.map((entry) => fromRoot(entry.default.types)))
 
 const reached = new Set(
   [...Object.values(bin), ...entries.flatMap((entry) => Object.values(entry.default))].map(fromRoot),
@@ -43,6 +46,45 @@ function fromRoot(path) {
 function write(target, text) {
   reached.add(fromRoot(target))
   writeFileSync(fromRoot(target), text)
+}
+
+/** Removes what the entry points neither export nor need for the types of their exports. */
+function pruneDeclarations(paths) {
+  const program = ts.createProgram(paths, { module: ts.ModuleKind.NodeNext, types: [] })
+  const checker = program.getTypeChecker()
+  const needed = new Set()
+  const visit = (node) => {
+    if (ts.isExportSpecifier(node)) need(checker.getExportSpecifierLocalTargetSymbol(node))
+    else if (ts.isIdentifier(node)) need(checker.getSymbolAtLocation(node))
+    ts.forEachChild(node, visit)
+  }
+  const need = (symbol) => {
+    if (symbol === undefined || needed.has(symbol)) return
+    needed.add(symbol)
+    if (symbol.flags & ts.SymbolFlags.Alias) need(checker.getAliasedSymbol(symbol))
+    const files = symbol.declarations?.filter((node) => node.getSourceFile().fileName.startsWith(fromRoot('dist/')))
+    for (const node of files ?? []) if (!ts.isSourceFile(node) && !ts.isImportSpecifier(node)) visit(node)
+  }
+  for (const path of paths) {
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(path))).forEach(need)
+  }
+
+  const isNeeded = ({ name }) => needed.has(checker.getSymbolAtLocation(name))
+  for (const file of program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(fromRoot('dist/')))) {
+    let text = file.text
+    for (const statement of file.statements.toReversed()) {
+      const { namedBindings } = statement.importClause ?? {}
+      const names = namedBindings?.elements ?? statement.declarationList?.declarations ?? [statement]
+      if (ts.isExportDeclaration(statement) || names.every(isNeeded)) continue
+      // Comments before imports describe the file.
+      const start = namedBindings ? statement.getStart() : statement.pos
+      const kept = names.filter(isNeeded).map((name) => name.getText().replace(/^type /, ''))
+      const rest =
+        kept.length === 0 ? '' : `import type { ${kept.join(', ')} } from ${statement.moduleSpecifier.getText()};`
+      text = text.slice(0, start) + rest + text.slice(statement.end)
+    }
+    writeFileSync(file.fileName, text.replace(/^\n+/gm, ''))
+  }
 }
 
 /**

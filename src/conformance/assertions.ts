@@ -166,7 +166,14 @@ export type TestedStore = {
   readonly [Name in StoreMethod]: (...args: Parameters<NonNullable<Store[Name]>>) => Promise<unknown>
 }
 
-export type ConformanceCheck = (store: TestedStore, seed: number) => Promise<unknown>
+export type ConformanceCheck = (store: TestedStore, context: CheckContext) => Promise<unknown>
+
+interface CheckContext {
+  readonly seed: number
+  readonly hasPing: boolean
+  /** Makes a call while the writes of the store fail. */
+  readonly whileBroken: <T>(call: () => Promise<T>) => Promise<T>
+}
 
 /** Wraps a store so that calls time out after `timeoutMs`, and so that errors name the call that failed. */
 export function wrapStore(store: Store, timeoutMs: number): TestedStore {
@@ -189,7 +196,7 @@ export async function awaitCall<T>(call: string, callback: () => MaybePromise<T>
   }
 }
 
-export const formatCall = (method: StoreMethod, ...args: readonly unknown[]): string =>
+const formatCall = (method: StoreMethod, ...args: readonly unknown[]): string =>
   `${method}(${args.map((argument) => quote(argument)).join(', ')})`
 
 export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 40 })

@@ -6,15 +6,23 @@
 import type { MaybePromise } from '../maybe-promise.ts'
 import { readMember } from '../option-checks.ts'
 import type { Store } from '../plants/store.ts'
-import { CHECKS } from './checks.ts'
 import { assertEmpty, awaitCall, wrapStore } from './assertions.ts'
+import { CHECKS } from './checks.ts'
+import { FAILURE_CHECKS } from './failure-checks.ts'
 
 /** The options of {@link storeConformance}. */
-export interface ConformanceOptions {
+export interface ConformanceOptions<S extends Store = Store> {
   /** Registers a test. Pass `test` from node:test, Vitest or Jest, or `it` from Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
   /** Creates an empty store. Called once for each test; the test closes the store when it ends. */
-  readonly create: () => MaybePromise<Store>
+  readonly create: () => MaybePromise<S>
+  /**
+   * Makes every create and delete of a store fail until `restore` is called, for example by locking its file. If you
+   * pass both functions, the suite also tests what such failures leave behind.
+   */
+  readonly breakWrites?: ((store: S) => unknown) | undefined
+  /** Makes the writes of a store work again. If it returns a promise, they need to work only once it resolves. */
+  readonly restore?: ((store: S) => unknown) | undefined
   /** Seeds the random operations: the same seed repeats the same operations. @default 1 */
   readonly seed?: number | undefined
   /** Timeout for `create` and for each store call, in milliseconds, as in the service. @default 10_000 */
@@ -24,6 +32,7 @@ export interface ConformanceOptions {
 /**
  * Registers the tests that check whether a store fulfills the contract of {@link Store}. If a test fails, its error
  * contains the call, what the call returned, and what it should have returned.
+ * @throws TypeError if only one of `breakWrites` and `restore` is set
  *
  * @example
  * import { test } from 'node:test'
@@ -33,16 +42,27 @@ export interface ConformanceOptions {
  * // Replace memoryStore() with your own store.
  * storeConformance({ test, create: () => memoryStore() })
  */
-export function storeConformance(options: ConformanceOptions): void {
+export function storeConformance<S extends Store>(options: ConformanceOptions<S>): void {
   const { test, create } = options
   const seed = readMember(options, 'seed') ?? 1
   const storeTimeoutMs = readMember(options, 'storeTimeoutMs') ?? 10_000
-  for (const [name, check] of Object.entries(CHECKS)) {
+  const breakWrites = readMember(options, 'breakWrites')
+  const restore = readMember(options, 'restore')
+  if ((breakWrites === undefined) !== (restore === undefined)) {
+    throw new TypeError('`breakWrites` and `restore` require each other: set both or neither')
+  }
+  const checks = { ...CHECKS, ...(breakWrites && FAILURE_CHECKS) }
+  for (const [name, check] of Object.entries(checks)) {
     test(name, async () => {
-      const store = wrapStore(await awaitCall('The create option', create, storeTimeoutMs), storeTimeoutMs)
+      const created = await awaitCall('The create option', create, storeTimeoutMs)
+      const store = wrapStore(created, storeTimeoutMs)
+      async function whileBroken<T>(call: () => Promise<T>): Promise<T> {
+        await awaitCall('The breakWrites option', () => breakWrites!(created), storeTimeoutMs)
+        return call().finally(() => awaitCall('The restore option', () => restore!(created), storeTimeoutMs))
+      }
       try {
         await assertEmpty(store)
-        await check(store, seed)
+        await check(store, { seed, hasPing: created.ping !== undefined, whileBroken })
       } catch (error) {
         // A broken store may fail to close as well. Only the first error is reported.
         await store.close().catch(() => undefined)

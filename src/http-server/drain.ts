@@ -13,7 +13,7 @@ const CLOSE_IDLE_FRACTION = 0.9
 const LISTEN_BACKLOG = 511
 
 /** The graceful shutdown of a server. */
-export interface Drain {
+interface Drain {
   readonly isActive: () => boolean
   /**
    * Starts the shutdown. Later calls return the same promise.

@@ -32,7 +32,7 @@ import {
 } from './reject.ts'
 
 /** Settings that `plant-store/server` doesn't expose. */
-export interface ServerInternals {
+interface ServerInternals {
   /**
    * Makes requests without a body faster (Node 24.12 and later) by skipping their stream events. The listener must not
    * wait for these events. Default false.

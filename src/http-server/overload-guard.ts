@@ -13,7 +13,7 @@ const MAX_TICK_MS = 20
 const MIN_SLOW_CHECKS = 2
 
 /** Protects the process's memory, and the latency of other clients, against clients that pipeline or flood. */
-export interface OverloadGuard {
+interface OverloadGuard {
   readonly isActive: () => boolean
   /** Registers a new connection. */
   readonly watch: (connection: Connection) => void

@@ -25,16 +25,10 @@ export type Caller = Exclude<TokenHolder, string>
 
 export type FindCaller = (token: string, request: HostRequest) => MaybePromise<Caller | undefined>
 
-/**
- * Checks a bearer token. Returns the token's owner or `{ owner, access }`, or `null` or `undefined` to reject the
- * token, or a promise for any of these. The client gets error 50300 if the function takes longer than `storeTimeoutMs`
- * or throws a {@link StoreUnavailableError}, and error 50000 if it throws or returns anything else.
- * @param token the token that the client sent; the service has checked only its syntax (RFC 6750 section 2.1)
- * @param request the request that contains the token
- */
-export type Authenticate = (token: string, request: HostRequest) => MaybePromise<TokenHolder | null | undefined>
-
-export function createFindCaller(authenticate: Authenticate, timeoutMs: number): FindCaller {
+export function createFindCaller(
+  authenticate: (token: string, request: HostRequest) => unknown,
+  timeoutMs: number,
+): FindCaller {
   return (token, request) => {
     const result = withDeadline(authenticate(token, request), timeoutMs, () => {
       const cause = new Error(`authenticate did not settle within ${timeoutMs} ms`)

@@ -18,7 +18,7 @@ export class JsonObject {
 }
 
 /** A member of a {@link JsonObject}. Members form a linked list, which is faster to create than a small array. */
-export interface JsonMember {
+interface JsonMember {
   readonly name: string
   readonly value: JsonValue
   readonly next: JsonMember | undefined

@@ -9,9 +9,6 @@ import { HttpError } from './errors.ts'
 import { JsonObject, type JsonValue } from './json.ts'
 import type { HostRequest } from './transport.ts'
 
-/** Checks a new plant against the host's own rules. This is the type of the `validate` option. */
-export type Validate = (plant: NewPlant, context: ValidationContext) => MaybePromise<string | null | undefined>
-
 /** The second argument of {@link Validate}. */
 export interface ValidationContext {
   /** The owner of the plant. */
@@ -87,7 +84,7 @@ function findTextProblems(name: string, text: JsonValue): string[] {
  * it takes longer than `timeoutMs` or throws a StoreUnavailableError.
  */
 export function createPlantValidator(
-  validate: Validate,
+  validate: (plant: NewPlant, context: ValidationContext) => unknown,
   timeoutMs: number,
 ): (plant: NewPlant, context: ValidationContext) => MaybePromise<void> {
   const createError = (): StoreUnavailableError =>
@@ -95,7 +92,7 @@ export function createPlantValidator(
 
   return (plant, context) => {
     try {
-      const result = withDeadline<unknown>(validate(plant, context), timeoutMs, createError)
+      const result = withDeadline(validate(plant, context), timeoutMs, createError)
       return result instanceof NativePromise ? result.then(requireNoMessage).catch(rethrow) : requireNoMessage(result)
     } catch (error) {
       return rethrow(error)

@@ -7,7 +7,7 @@ export interface ListContext {
 }
 
 /** Reports whether and when the client that requested a list disconnects. */
-export interface ClientMonitor {
+interface ClientMonitor {
   isClosed(client: unknown): boolean
   onClose(client: unknown, listener: () => void): void
 }

@@ -7,7 +7,7 @@ const FLUSH_TIMEOUT_MS = 500
 const THROTTLE_INTERVAL_MS = 1000
 let droppedLines = 0
 
-export type Level = 'info' | 'warn' | 'error'
+type Level = 'info' | 'warn' | 'error'
 
 /** Every log event with its default level. */
 const DEFAULT_LEVELS = {
@@ -34,7 +34,7 @@ const DEFAULT_LEVELS = {
   crash: 'error',
 } as const
 
-export type LogEvent = keyof typeof DEFAULT_LEVELS
+type LogEvent = keyof typeof DEFAULT_LEVELS
 
 /**
  * The number of times that each event was logged. Every event has an entry from the start, so that its counter starts

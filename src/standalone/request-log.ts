@@ -9,7 +9,7 @@ import { describeError, log, throttle } from './log.ts'
 import { getRequestId } from './requests.ts'
 
 /** Functions that log requests. A function is undefined if the settings don't enable its log lines. */
-export interface RequestLog extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRejection'> {
+interface RequestLog extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRejection'> {
   readonly onResponse: ((event: BaseResponseEvent & { readonly owner?: string | undefined }) => void) | undefined
 }
 

@@ -1,7 +1,7 @@
 import type { Store } from '../plants/store.ts'
 
 /** Metrics that a store provides to the standalone server. */
-export interface StoreMetrics {
+interface StoreMetrics {
   /** Gauges that are read for each scrape. */
   gauges: readonly (readonly [name: string, help: string, read: () => number])[]
   /** Called with the number of writes in each batch. */

@@ -1,16 +1,23 @@
 import assert from 'node:assert/strict'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import type { Page, PageRequest, Store } from '../../src/plants/store.ts'
+import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../src/plants/store.ts'
 import { overrideStore } from '../support/database/override-store.ts'
 
+/** A store whose writes can be made to fail. */
+export interface BreakableStore extends Store {
+  isBroken: boolean
+}
+
 /** The simplest store that fulfills the contract. The broken stores are variants of this store. */
-export class ReferenceStore implements Store {
+export class ReferenceStore implements BreakableStore {
   readonly plants = new Map<string, NewPlant & { owner: string }>()
+  isBroken = false
 
   getKey = (owner: string, id: bigint): string => JSON.stringify([owner, String(id)])
 
   create(owner: string, plant: NewPlant): boolean {
+    this.requireWritable()
     if (this.has(owner, plant.id)) return false
     this.plants.set(this.getKey(owner, plant.id), { ...plant, owner })
     return true
@@ -24,21 +31,32 @@ export class ReferenceStore implements Store {
   }
 
   delete(owner: string, id: bigint): boolean {
+    this.requireWritable()
     return this.plants.delete(this.getKey(owner, id))
   }
 
   has(owner: string, id: bigint): boolean {
     return this.plants.has(this.getKey(owner, id))
   }
+
+  requireWritable(): void {
+    if (this.isBroken) throw new StoreUnavailableError('The store is broken')
+  }
 }
 
 /** Returns the methods to override in the given reference store. */
 export type StoreChange = (store: ReferenceStore) => Partial<Store>
 
-export function createBrokenStore(change: StoreChange): Store {
+export function createBrokenStore(change: StoreChange): BreakableStore {
   const store = new ReferenceStore()
-  return overrideStore(store, change(store))
+  return overrideStore(store, change(store)) as BreakableStore
 }
+
+/** The options with which the conformance suite makes the writes of such a store fail. */
+export const FAILURE_OPTIONS = {
+  breakWrites: (store: BreakableStore): void => void (store.isBroken = true),
+  restore: (store: BreakableStore): void => void (store.isBroken = false),
+} as const
 
 /** Changes plants before they are stored. */
 function changeStoredPlant(change: (plant: NewPlant) => NewPlant): StoreChange {
@@ -261,4 +279,20 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
     let closes = 0
     return { close: () => assert.equal(++closes, 1, 'Closed already') }
   }),
+  'leaves nothing behind when creates fail': createRow("returned a plant that the owner doesn't have", (store) => ({
+    create(owner, plant) {
+      if (store.isBroken) store.plants.set(store.getKey(owner, plant.id), { ...plant, owner })
+      return store.create(owner, plant)
+    },
+  })),
+  'keeps the plants when deletes fail': createRow(MISSING_PLANT, (store) => ({
+    delete(owner, id) {
+      if (store.isBroken) store.plants.delete(store.getKey(owner, id))
+      return store.delete(owner, id)
+    },
+  })),
+  'ping rejects while writes fail, if the store has it': createRow(
+    'ping() succeeded, although writes fail. It must reject.',
+    () => ({ ping: () => undefined }),
+  ),
 }

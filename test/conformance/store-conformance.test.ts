@@ -6,24 +6,33 @@ import { findDifference } from '../../src/conformance/assertions.ts'
 import { storeConformance, type ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import { isInt64 } from '../../src/plants/int64.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import { MAX_PAGE, type Page, type StoreMethod } from '../../src/plants/store.ts'
+import { MAX_PAGE, StoreUnavailableError, type Page, type StoreMethod } from '../../src/plants/store.ts'
 import { isValidText } from '../../src/plants/text.ts'
-import { BROKEN_STORES, createBrokenStore, limitPageBytes, ReferenceStore, type StoreChange } from './broken-stores.ts'
+import {
+  BROKEN_STORES,
+  createBrokenStore,
+  FAILURE_OPTIONS,
+  limitPageBytes,
+  ReferenceStore,
+  type BreakableStore,
+  type StoreChange,
+} from './broken-stores.ts'
 
 /** Returns the conformance tests by name, for a variant of the reference store. */
 function createSuite(
   change: StoreChange = () => ({}),
-  options?: Partial<ConformanceOptions>,
+  options?: Partial<ConformanceOptions<BreakableStore>>,
 ): Map<string, () => Promise<void>> {
   const suite = new Map<string, () => Promise<void>>()
-  storeConformance({ create: () => createBrokenStore(change), ...options, test: (name, run) => suite.set(name, run) })
+  const defaults = { create: () => createBrokenStore(change), ...FAILURE_OPTIONS }
+  storeConformance({ ...defaults, ...options, test: (name, run) => suite.set(name, run) })
   return suite
 }
 
 const RANDOM_OPERATIONS = 'behaves like a Map in 2,000 random operations'
 
 // The reference store is created asynchronously, and has neither ping nor close.
-storeConformance({ test, create: () => Promise.resolve(new ReferenceStore()) })
+storeConformance({ test, create: () => Promise.resolve(new ReferenceStore()), ...FAILURE_OPTIONS })
 
 test('accepts a store whose pages end with the plant that reaches maxBytes', async () => {
   const checks = createSuite(limitPageBytes(({ name, tag = '' }) => Buffer.byteLength(name + tag)))
@@ -68,7 +77,7 @@ test('passes only valid arguments to the store', async () => {
 async function getFailureMessage(
   name: string,
   change?: StoreChange,
-  options?: Partial<ConformanceOptions>,
+  options?: Partial<ConformanceOptions<BreakableStore>>,
 ): Promise<string> {
   const check = createSuite(change, options).get(name)
   assert.ok(check !== undefined, 'the suite must have this test')
@@ -204,6 +213,67 @@ test('runs 2,000 random creates, lists and deletes for three owners', async () =
   assert.equal(calls.shift(), 'list owner')
   assert.equal(calls.length, 2000)
   assert.equal(new Set(calls).size, 9)
+})
+
+suite('while writes fail', () => {
+  const name = 'leaves nothing behind when creates fail'
+
+  test('accepts writes with an unknown outcome, whether they took effect or not', async () => {
+    const checks = createSuite((store) => {
+      const runUncertainly = (id: bigint, write: () => boolean): boolean => {
+        if (!store.isBroken) return write()
+        store.isBroken = false
+        if (id % 2n === 0n) write()
+        store.isBroken = true
+        throw new StoreUnavailableError('Connection lost', { isOutcomeUnknown: true })
+      }
+      return {
+        create: (owner, plant) => runUncertainly(plant.id, () => store.create(owner, plant)),
+        delete: (owner, id) => runUncertainly(id, () => store.delete(owner, id)),
+      }
+    })
+    for (const check of checks.values()) await check()
+  })
+
+  test('rejects a store that reports success', async () => {
+    const message = await getFailureMessage(name, (store) => ({ create: () => store.isBroken || true }))
+    const plant = "{ id: 1n, name: 'Plant 1', tag: 'Tag 1' }"
+    assert.equal(message, `A write of ${plant} returned true, although breakWrites had been called.`)
+  })
+
+  test('rejects a store that throws another error', async () => {
+    const message = await getFailureMessage(name, (store) => ({
+      create(owner, plant) {
+        if (store.isBroken) throw new Error('disk full')
+        return store.create(owner, plant)
+      },
+    }))
+    assert.match(message, /^create\(.+\) failed: Error: disk full, which is not a StoreUnavailableError\.$/)
+  })
+
+  test('calls restore even if the test fails', async () => {
+    const store = createBrokenStore(() => ({ create: () => true }))
+    await getFailureMessage(name, undefined, { create: () => store })
+    assert.equal(store.isBroken, false)
+  })
+
+  for (const option of ['breakWrites', 'restore'] as const) {
+    test(`reports an error of the ${option} option`, async () => {
+      const fail = () => Promise.reject(new Error('no such file'))
+      const message = await getFailureMessage(name, undefined, { [option]: fail })
+      assert.equal(message, `The ${option} option failed: Error: no such file`)
+    })
+
+    test(`requires the ${option} option if the other one is set`, () => {
+      const message = '`breakWrites` and `restore` require each other: set both or neither'
+      assert.throws(() => createSuite(undefined, { [option]: undefined }), new TypeError(message))
+    })
+  }
+
+  test('is not tested without breakWrites and restore', () => {
+    const checks = createSuite(undefined, { breakWrites: undefined, restore: undefined })
+    assert.ok(checks.size > 0 && !checks.has(name))
+  })
 })
 
 test('listAllCharacters returns every Unicode character once, in strings of at most 64 KiB', () => {

@@ -155,6 +155,9 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
       rejection(40101, 'The request has more than one Authorization field.', INVALID_TOKEN_CHALLENGE),
       { isHttp1Only: true },
     ),
+    createCase('POST with an unknown token', anonymousRequest('POST', '/plants', bearer('refused')), rejection(40101, UNKNOWN_TOKEN, INVALID_TOKEN_CHALLENGE)),
+    createCase('DELETE with an unknown token', anonymousRequest('DELETE', '/plants/1', bearer('refused')), rejection(40101, UNKNOWN_TOKEN, INVALID_TOKEN_CHALLENGE)),
+    createCase('OPTIONS with an unknown token on a malformed percent-escape', anonymousRequest('OPTIONS', '/plants/%zz', bearer('refused')), rejection(40101, UNKNOWN_TOKEN, INVALID_TOKEN_CHALLENGE)),
     createCase('accepts the Bearer scheme in any case, followed by several spaces', (token) => ({ method: 'GET', path: '/plants', fields: ['Authorization', `bEARER   ${token}`] }), success('[]')),
     createCase('a token in the query', (token) => ({ method: 'GET', path: `/plants?access_token=${token}`, fields: [] }), rejection(40100, TOKEN_REQUIRED, BEARER_CHALLENGE)),
     createCase(

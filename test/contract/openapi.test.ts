@@ -8,7 +8,7 @@ import { openapi } from '../../src/openapi/openapi.ts'
 import { programDescription } from '../../src/standalone/paths/program-description.ts'
 import type { Limits } from '../../src/http-server/limits.ts'
 import { overrideStore } from '../support/database/override-store.ts'
-import { assertMatchesOpenApi, OPERATIONS } from '../support/package/openapi-validator.ts'
+import { assertMatchesOpenApi, findOperation, OPERATIONS } from '../support/package/openapi-validator.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { post, sendRequest, servePlants } from '../support/wire/service.ts'
 import { serveStandalone } from '../support/program/test-listener.ts'
@@ -150,4 +150,32 @@ suite('the OpenAPI description covers all errors', () => {
     for (const { body } of Object.values(CONTRACT_CASES).flat()) codes.push(Number(/^{"error":(\d+)/.exec(body)?.[1]))
     for (const { error } of Object.values(ERRORS)) assert.ok(codes.includes(error), `no test covers error ${error}`)
   })
+})
+
+test('the interface description promises only responses that occur in a contract case', () => {
+  /** The errors of any request, and those of the store: the tests above cover each of them for one operation. */
+  const COMMON = [40000, 40400, 40500, 40800, 41700, 43100, 50000, 50100, 50300, 50301]
+  const answers = Object.values(CONTRACT_CASES).flatMap((rows) =>
+    rows.map(({ request, status, error = status }) => {
+      const { method, path } = request('owner')
+      return `${findOperation({ method, path, status }).join(' ')} ${error}`
+    }),
+  )
+  const promises = Object.entries(openapi.paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { responses }]) =>
+      Object.entries(responses).flatMap(([status, { content }]) => {
+        const examples = Object.values(content?.['application/json'].examples ?? {})
+        const codes = examples.map(({ value }) => (value as { error: number }).error)
+        // HEAD has the responses of GET, without their bodies.
+        if (method === 'head') return []
+        return (Number(status) < 400 ? [Number(status)] : codes)
+          .filter((code) => !COMMON.includes(code))
+          .map((code) => `${path} ${method} ${code}`)
+      }),
+    ),
+  )
+  assert.deepEqual(
+    promises.filter((promise) => !answers.includes(promise)),
+    [],
+  )
 })

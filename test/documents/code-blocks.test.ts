@@ -19,6 +19,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'README.md, systemd, ini': 'test/documents/readme.test.ts',
   'docs/clients.md': 'test/documents/clients.test.ts',
   'docs/authentication.md, Express, ts': 'test/package/authentication.test.ts',
+  'docs/authentication.md, Cookies and sessions': 'test/package/authentication.test.ts',
   'docs/authentication.md, JSON Web Tokens, ts': 'test/package/authentication.test.ts',
   'docs/deployment.md, systemd': 'test/documents/deployment.test.ts',
   'docs/deployment.md, Docker': 'test/documents/dockerfile.test.ts',

@@ -5,14 +5,11 @@ import { test } from 'node:test'
 import {
   API_DOCUMENTS,
   DOCUMENTS,
-  readMarkdownFiles,
   removeCode,
   readDocument,
   README,
   type Document,
 } from '../support/package/documents.ts'
-import { runScript } from '../support/package/packed-package.ts'
-import { createTempDirectory } from '../support/temp-files.ts'
 
 const root = new URL('../../', import.meta.url)
 
@@ -67,17 +64,6 @@ for (const document of DOCUMENTS) {
 test('the README links to every page of docs/', () => {
   const linked = findLinks(README).map(([path]) => path)
   for (const { path } of DOCUMENTS) assert.ok(path === 'README.md' || linked.includes(path), path)
-})
-
-// Fails if a public name has no doc comment, or if a doc comment has a broken link.
-test('docs/api matches the doc comments', async (t) => {
-  const output = createTempDirectory(t)
-  await runScript(`typedoc --out '${output}'`)
-  assert.deepEqual(
-    readMarkdownFiles(output),
-    readMarkdownFiles('docs/api'),
-    'docs/api is outdated: run npm run api-docs',
-  )
 })
 
 test('every public module is listed in exports, typesVersions and docs/api', () => {

@@ -4,8 +4,6 @@ import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { DEFAULT_LIMITS } from '../../src/http-server/limits.ts'
-import { ERRORS } from '../../src/http/errors.ts'
-import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
 import { DEFAULT_OPTIONS } from '../../src/options.ts'
 import { STORE_METHODS } from '../../src/plants/checked-store.ts'
 import { formatHelp } from '../../src/standalone/settings/settings.ts'
@@ -17,7 +15,14 @@ import { startChild } from '../support/child-process.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { findFreePort } from '../support/wire/find-free-port.ts'
 import { waitUntilListening } from '../support/wire/wait-until-listening.ts'
-import { API_DOCUMENTS, findCodeBlocks, getCode, DOCUMENTS, readDocument } from '../support/package/documents.ts'
+import {
+  API_DOCUMENTS,
+  DOCUMENTS,
+  findCodeBlocks,
+  getCode,
+  readDocument,
+  readTableColumn,
+} from '../support/package/documents.ts'
 import { getMountPath, getProtocol, getSkipReason, startExample } from '../support/package/examples.ts'
 import { createProject, packPackage, runScript, ENV_WITHOUT_COVERAGE } from '../support/package/packed-package.ts'
 import { skipWithoutCommand } from '../support/skip-reasons.ts'
@@ -27,10 +32,14 @@ import { bearer, getPort, post, sendToPort, servePlants } from '../support/wire/
 /** clients.test.ts, frameworks.test.ts and recipes.test.ts run the examples of these pages more thoroughly. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/frameworks.md', 'docs/recipes.md']
 
+/** The examples with this heading need more than a token. test/package/authentication.test.ts runs them. */
+const SESSIONS = 'Cookies and sessions'
+
 for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path)), ...API_DOCUMENTS]) {
   suite(document.path, () => {
     const examples = findCodeBlocks(document, 'ts').filter(({ heading }) => heading === 'Example')
-    for (const { code, line } of API_DOCUMENTS.includes(document) ? examples : findCodeBlocks(document, 'js')) {
+    const blocks = findCodeBlocks(document, 'js').filter(({ heading }) => heading !== SESSIONS)
+    for (const { code, line } of API_DOCUMENTS.includes(document) ? examples : blocks) {
       if (code.includes("'plant-store/client'")) {
         test(`the client at line ${line} creates, lists and deletes a plant`, async (t) => {
           const url = `http://127.0.0.1:${getPort(await servePlants(t))}/`
@@ -121,16 +130,6 @@ test(
   },
 )
 
-/** Returns the first group of each match. */
-function readTableColumn(path: string, row: RegExp) {
-  return Array.from(readDocument(path).text.matchAll(row), ([, name]) => name!)
-}
-
-test('docs/errors.md explains every error code', () => {
-  const errors = Object.values(ERRORS).map(({ error }) => String(error))
-  assert.deepEqual(readTableColumn('docs/errors.md', /^\| (\d{5}) \| [^|]+ \| [^|]+ \|$/gm), errors.sort())
-})
-
 test('docs/configuration.md lists the same settings and defaults as --help', () => {
   const [, settings] = /^## Settings$(.*?)^### /ms.exec(readDocument('docs/configuration.md').text)!
   const listed = settings!.matchAll(/^\| `([A-Z_]+)` \| (?:`(.*?)`)? ?\|/gm)
@@ -156,19 +155,6 @@ suite('documents and doc comments state the actual defaults:', () => {
       test(`${source}: ${comment}`, () => assert.match(comments, RegExp(`${comment}\\s+\\*/\n  readonly ${name}\\?:`)))
     }
   }
-})
-
-test('the README lists every operation', () => {
-  const listed = readTableColumn('README.md', /^\| `([A-Z]+ \/\S*)` \|/gm)
-  const operations = RESOURCE_PATHS.flatMap((path) => Object.keys(OPERATIONS[path]).map((name) => `${name} ${path}`))
-  // The README doesn't list HEAD, which every GET supports.
-  assert.deepEqual(listed.sort(), operations.filter((name) => !name.startsWith('HEAD ')).sort())
-  const examples = readTableColumn('CONTRIBUTING.md', /^For example `([A-Z]+ \/\S*)`/gm)
-  assert.deepEqual(
-    examples.map((name) => operations.includes(name)),
-    [false],
-    'the example of a new operation already exists',
-  )
 })
 
 for (const path of ['README.md', 'docs/stores.md']) {

@@ -60,6 +60,21 @@ test('the Express example takes owner and access from the id and role of request
   assert.equal((await sendToPort(viewer.port, { ...post('a-long-random-token', body), path })).status, 403)
 })
 
+test('the example with sessions requires both the session cookie and a bearer token', async (t) => {
+  const { port } = await startExample(t, findExample("'express-session'"))
+  const login = await sendToPort(port, { method: 'POST', path: '/login', fields: [] })
+  assert.equal(login.status, 204)
+  const cookie = ['Cookie', login.headers['set-cookie']!.split(';')[0]!]
+  const token = ['Authorization', 'Bearer session']
+  const send = (fields: readonly string[]) => sendToPort(port, { method: 'GET', path: '/api/plants', fields })
+
+  const plant = { ...post('session', '{"id":1,"name":"Fern"}'), path: '/api/plants' }
+  assert.equal((await sendToPort(port, { ...plant, fields: [...plant.fields, ...cookie] })).status, 200)
+  assert.equal((await send([...cookie, ...token])).body, '[{"name":"Fern"}]')
+  assert.match((await send(cookie)).body, /^{"error":40100,/)
+  assert.match((await send(token)).body, /^{"error":40101,/)
+})
+
 suite('the example with JSON Web Tokens', { timeout: 60_000 }, async () => {
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'key', alg: 'ES256' }

@@ -7,6 +7,13 @@ import { publint } from 'publint'
 import { installPackage, packPackage, runScript } from '../support/package/packed-package.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
+/** Types that public types consist of, but that the package doesn't export under a name. */
+const UNNAMED_TYPES = [
+  ...['ArraySchema', 'BaseResponseEvent', 'ERRORS', 'ErrorName', 'Header', 'ObjectSchema', 'OpenApiDocument'],
+  ...['OperationObject', 'Parameter', 'PathItem', 'PlantPaths', 'Reference', 'ResourceMethods', 'Response'],
+  'ValueSchema',
+]
+
 /** The maximum download size. CONTRIBUTING.md lists what uses it. */
 const MAX_PACKED_BYTES = 250_000
 
@@ -20,7 +27,7 @@ suite('the package', async () => {
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const files = paths.map((path) => posix.relative(folder, path)).sort()
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
-    exports: Record<string, { default: { default: string } }>
+    exports: Record<string, { default?: { default: string; types: string } }>
     dependencies?: object
   }
 
@@ -49,6 +56,25 @@ suite('the package', async () => {
     )
   })
 
+  test('declares only its exports and the types that they refer to', async () => {
+    const declarations = files.filter((path) => path.endsWith('.d.ts'))
+    const texts = await Promise.all(declarations.map((path) => readFile(join(folder, path), 'utf8')))
+    const entries = Object.values(manifest.exports).map((entry) => posix.normalize(entry.default?.types ?? ''))
+    const namesIn = (text: string): string[] => [
+      ...Array.from(
+        text.matchAll(/^export (?:declare )?(?:const|function|class|interface|type) (\w+)/gm),
+        ([, name]) => name!,
+      ),
+      ...Array.from(
+        text.matchAll(/^export (?:type )?{([^}]*)}/gm),
+        ([, list]) => list!.match(/\w+(?=,|\s*$)/g) ?? [],
+      ).flat(),
+    ]
+    const exported = new Set(texts.filter((_, i) => entries.includes(declarations[i]!)).flatMap(namesIn))
+    const others = texts.flatMap(namesIn).filter((name) => !exported.has(name))
+    assert.deepEqual(others.sort(), UNNAMED_TYPES)
+  })
+
   test('contains correct types for every module resolution mode', async () => {
     const result = await checkPackage(createPackageFromTarballData(await readFile(tarball)))
     assert.ok(result.types !== false)
@@ -75,7 +101,7 @@ suite('the package', async () => {
       const code = `for (const name of [${names.join()}]) console.log(Object.keys(${load}(name)).sort().join())`
       const printed = await runScript(`node --input-type=${type} --eval '${code}'`, project)
       const exported = modules.map(async ([, entry]) => {
-        const source = entry.default.default.replace(/^\.\/dist\/(.*)\.js$/, '../../src/$1.ts')
+        const source = entry.default!.default.replace(/^\.\/dist\/(.*)\.js$/, '../../src/$1.ts')
         return Object.keys((await import(source)) as object).sort()
       })
       assert.equal(printed, (await Promise.all(exported)).map((names) => `${names.join()}\n`).join(''))

@@ -1,19 +1,27 @@
 /** Code that must compile, and code that must not. The type checker is the test; this file is never run. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
 import { createServer } from 'node:https'
 import type { Oas3_1Definition } from '@redocly/openapi-core'
+import type express from 'express'
 import {
   createPlantStore,
   memoryStore,
   openapi,
+  type Authenticate,
   type ErrorCode,
   type HostRequest,
   type NewPlant,
   type Plant,
   type PlantStoreDescription,
   type PlantStoreOptions,
+  type ResponseEvent,
   type Store,
+  type Validate,
+  type ValidationContext,
 } from '../../src/index.ts'
+import { storeConformance } from '../../src/conformance/store-conformance.ts'
+import type { ConformanceOptions } from '../../src/conformance/store-conformance.ts'
 import type { Connection } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 
@@ -25,12 +33,6 @@ createPlantStore({
 })
 createPlantStore({ tokens, authenticate: undefined, store: undefined, maxLimit: undefined, onError: undefined })
 createPlantStore({ tokens, onResponse: ({ request }: { request: HostRequest }) => request.socket.remoteAddress })
-// @ts-expect-error the request may be an HTTP/2 request
-createPlantStore({ tokens, onResponse: ({ request }: { request: IncomingMessage }) => request.url })
-// @ts-expect-error the request may be an HTTP/2 request
-createPlantStore({ tokens, onError: (_, request: IncomingMessage) => request.url })
-// @ts-expect-error the request may be an HTTP/2 request
-createPlantStore({ authenticate: (_, request: IncomingMessage) => request.url })
 // @ts-expect-error 40402 isn't an error code
 createPlantStore({ tokens, onResponse: ({ error }) => error === 40402 })
 
@@ -61,6 +63,36 @@ createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
 
 createServer(createPlantStore({ tokens }))
 
+// A host can declare the class of its requests.
+type AppRequest = express.Request & { user?: { id: string; number: number } }
+type FromApp<Argument> = Argument & { request: AppRequest }
+createPlantStore({
+  authenticate: (token, request: AppRequest) => (token.startsWith('a') ? request.user?.id : request.get('X-Owner')),
+  validate: ({ name }, { owner, request }: FromApp<ValidationContext>) => (name === owner ? request.user?.id : null),
+  onError: (error, { originalUrl }: AppRequest) => console.error(originalUrl, error),
+  onResponse: ({ status, request }: FromApp<ResponseEvent>) => console.log(request.originalUrl, status),
+})
+createPlantStore({ authenticate: (_, request: IncomingMessage & { user?: { id: string } | null }) => request.user?.id })
+createPlantStore({ authenticate: async (token, request: Http2ServerRequest) => Promise.resolve(request.authority) })
+export const authenticateUser: Authenticate = (token, request: AppRequest) => request.user?.id
+export const validatePlant: Validate = (plant, { request }: FromApp<ValidationContext>) => request.user?.id
+// @ts-expect-error an owner must be a string
+createPlantStore({ authenticate: (token, request: AppRequest) => request.user?.number })
+// @ts-expect-error an owner must be a string
+createPlantStore({ authenticate: async (token, request: AppRequest) => Promise.resolve(request.user?.number) })
+// @ts-expect-error the request isn't a Koa context
+createPlantStore({ authenticate: (token, context: { req: IncomingMessage; user: string }) => context.user })
+// @ts-expect-error a token is a string
+createPlantStore({ authenticate: (token: number) => String(token) })
+// @ts-expect-error authenticate has only two parameters
+createPlantStore({ authenticate: (token, request: AppRequest, response: ServerResponse) => response.req.url })
+// @ts-expect-error an id is a bigint
+createPlantStore({ tokens, validate: ({ id }: { id: number }) => (id === 1 ? 'taken' : null) })
+// @ts-expect-error the second argument isn't the request
+createPlantStore({ tokens, validate: (plant, request: AppRequest) => request.user?.id })
+// @ts-expect-error an event has no path
+createPlantStore({ tokens, onResponse: ({ path }: { path: string }) => path })
+
 /** A connection class whose optional members are present but undefined. */
 class MinimalConnection {
   get processID(): number | undefined {
@@ -78,6 +110,23 @@ export const members: Omit<Connection, 'query' | 'release' | 'on'> = {
 export const storeWithoutOptionalMethods: Store = { ...memoryStore(), ping: undefined, close: undefined }
 export const closing: unknown = sqliteStore(':memory:').close()
 export const disposing: readonly Promise<void>[] = [memoryStore()[Symbol.asyncDispose]()]
+
+const register = (name: string, run: () => Promise<void>): unknown => [name, run]
+const createFileStore = async (): Promise<Store & { path: string }> =>
+  Promise.resolve({ ...memoryStore(), path: 'plants.json' })
+storeConformance({
+  test: register,
+  create: createFileStore,
+  breakWrites: async ({ path }) => Promise.resolve(path.length),
+  restore: (file) => file.path,
+})
+storeConformance({ test: register, create: memoryStore, breakWrites: undefined, restore: undefined, seed: undefined })
+// @ts-expect-error the store that was created has no path
+storeConformance({ test: register, create: memoryStore, breakWrites: ({ path }) => typeof path, restore: () => 0 })
+// @ts-expect-error a store must have list
+storeConformance({ test: register, create: () => ({ create: () => true, delete: () => true }) })
+export const conformanceOptions: ConformanceOptions = { test: register, create: () => memoryStore() }
+storeConformance(conformanceOptions)
 
 const store: Store = memoryStore()
 // @ts-expect-error an id must be a bigint

@@ -7,7 +7,7 @@ import { PEERS, skipWithoutPeers } from '../support/package/peers.ts'
 
 /** A project that uses every entry point, and a type error that the compiler must report. */
 const PROJECT = `
-  import { createServer } from 'node:http'
+  import { createServer, type IncomingMessage } from 'node:http'
   import { createPlantStore, memoryStore, StoreUnavailableError, type NewPlant, type Store } from 'plant-store'
   import { createPlantClient, PlantStoreError, type ListedPlant, type PlantClient } from 'plant-store/client'
   import { storeConformance } from 'plant-store/conformance'
@@ -36,6 +36,10 @@ const PROJECT = `
   void client.create({ id: '1', name: 'Fern' })
   // @ts-expect-error an owner is a string
   createPlantStore({ tokens: { secret: 7 } })
+  type AppRequest = IncomingMessage & { user?: { id: string; number: number } }
+  createPlantStore({ authenticate: (token, request: AppRequest) => request.user?.id })
+  // @ts-expect-error an owner is a string
+  createPlantStore({ authenticate: (token, request: AppRequest) => request.user?.number })
 `
 
 const NODENEXT = { module: 'nodenext', moduleResolution: 'nodenext' }
@@ -132,6 +136,15 @@ test('the TypeScript examples in the docs compile', { skip: skipWithoutPeers() }
     findCodeBlocks(readDocument(path), 'ts').map(({ code, line }) => [`${path}-${line}.mts`, code] as const),
   )
   assert.equal(await compile(t, 'typescript-6.0', Object.fromEntries(blocks), NODENEXT), '')
+})
+
+test('an owner of the wrong type is an error in the Express example', { skip: skipWithoutPeers() }, async (t) => {
+  const code = getCode('docs/authentication.md', 'ts', 'Express').replace('owner: user.id', 'owner: user')
+  const errors = await compile(t, 'typescript-6.0', { 'main.mts': code }, NODENEXT)
+  assert.match(
+    errors,
+    /^main\.mts\(\d+,3\): error TS2322: Type .* is not assignable to type '\(token: string, request: /,
+  )
 })
 
 test('docs/stores.md shows the actual types of a store', { skip: skipWithoutPeers() }, async (t) => {

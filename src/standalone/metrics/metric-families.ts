@@ -12,7 +12,7 @@ type Sample = readonly [labels: Labels, value: number, suffix?: string]
  * Labels of a series. Values must never come from clients, because a client could then create any number of series, and
  * because values aren't escaped in the output.
  */
-export type Labels = Readonly<Record<string, string | number>>
+type Labels = Readonly<Record<string, string | number>>
 
 /** Formats metrics in the Prometheus text format. */
 export function formatFamilies(families: readonly MetricFamily[]): string {

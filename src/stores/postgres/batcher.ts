@@ -3,7 +3,7 @@ import { performance } from '../../timers.ts'
 import { nextBatchSize, type QueuedWrite } from '../batch-size.ts'
 import { isSinglePlantError } from './errors.ts'
 
-export interface BatcherOptions {
+interface BatcherOptions {
   /** The maximum number of batches in flight. */
   readonly maxInFlight: number
   readonly maxBatch: number

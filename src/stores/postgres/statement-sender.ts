@@ -29,7 +29,7 @@ const CHECK_WRITABLE_TOGETHER = unprepared((table) => CHECK_WRITABLE.map(({ text
 /** @param onSend called when a connection is available, just before the query is sent */
 type SendQuery = (query: TableQuery, expiresAt: number, onSend?: () => void) => Promise<QueryResult>
 
-export interface StatementSenderOptions {
+interface StatementSenderOptions {
   readonly preparedStatements: boolean
   readonly timeoutMs: number
   readonly onWarning: (message: string) => void

@@ -14,7 +14,7 @@ export const INSERT_PLANT = 'INSERT INTO main.plants (owner, id, name, tag)'
 type Write = () => boolean
 type Entry = QueuedWrite<Write, boolean>
 
-export interface WriteQueueOptions {
+interface WriteQueueOptions {
   readonly busyTimeoutMs: number
   readonly maxBatch: number
   readonly onBatch: (size: number) => void

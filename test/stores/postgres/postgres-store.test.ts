@@ -19,7 +19,16 @@ beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
 // An application can have changed the parser of bigint; the store must not depend on the default.
 types.setTypeParser(types.builtins.INT8, Number)
-storeConformance({ test, create: () => postgresStore(pool) })
+storeConformance({
+  test,
+  create: () => postgresStore(pool),
+  breakWrites: () =>
+    pool.query(`
+      CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE 'No space left on device' USING ERRCODE = 'disk_full'; END $$;
+      CREATE TRIGGER fail BEFORE INSERT OR DELETE ON plant_store_plants EXECUTE FUNCTION fail()`),
+  restore: () => pool.query('DROP FUNCTION fail CASCADE'),
+})
 
 test('the store ends each page exactly at limit or maxBytes', () => assertExactPages(postgresStore(pool), 100))
 

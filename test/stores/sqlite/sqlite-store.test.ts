@@ -52,8 +52,18 @@ for (const [name, skipped, open] of [
   ],
 ] as const) {
   suite(`the SQLite store with ${name}`, { skip: skipped }, () => {
-    const create = (): Store => sqliteStore(open(join(directory, `${++fileCount}.db`)))
-    storeConformance({ test, create })
+    let path = ''
+    const create = (): Store => {
+      path = join(directory, `${++fileCount}.db`)
+      return sqliteStore(open(path), { busyTimeoutMs: 20 })
+    }
+    let unlock: (() => Promise<void>) | undefined
+    storeConformance({
+      test,
+      create,
+      breakWrites: async () => (unlock = await lockFromOtherProcess({ after }, path)),
+      restore: () => unlock!(),
+    })
 
     test('the SQLite store ends each page exactly at limit or maxBytes', () => assertExactPages(create(), 100))
   })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import type { CleanupScope } from '../child-process.ts'
 import { sqliteStore, type SqliteHandle, type SqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { createTempDirectory } from '../temp-files.ts'
 
@@ -15,12 +15,12 @@ export const skipWithoutFileUris =
   skipWithoutSqlite || (process.version.startsWith('v22.13.') && 'this Node.js does not support file: URIs')
 
 /** Returns a path in a new directory, which is removed when the test ends. */
-export function createDatabasePath(t: TestContext): string {
+export function createDatabasePath(t: CleanupScope): string {
   return join(createTempDirectory(t), 'plants.db')
 }
 
 /** Opens a `node:sqlite` database, and closes it when the test ends. */
-export function openSqlite(t: TestContext, path: string, options = {}): SqliteHandle {
+export function openSqlite(t: CleanupScope, path: string, options = {}): SqliteHandle {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const handle = new DatabaseSync(path, options)
   t.after(() => handle.close())
@@ -29,7 +29,7 @@ export function openSqlite(t: TestContext, path: string, options = {}): SqliteHa
 
 /** Opens a store in a file, by default a new one, and closes the store when the test ends. */
 export function openSqliteStore(
-  t: TestContext,
+  t: CleanupScope,
   options = {},
   path = createDatabasePath(t),
 ): { path: string; store: SqliteStore } {
@@ -55,7 +55,7 @@ export async function createCorruptDatabase(path: string): Promise<void> {
  * @returns a function that makes the process close the file after `closeDelayMs`, and waits until it has exited
  */
 export async function runInOtherProcess(
-  t: TestContext,
+  t: CleanupScope,
   path: string,
   sql: string,
   closeDelayMs = 0,
@@ -79,6 +79,6 @@ export async function runInOtherProcess(
  * Starts another process that takes the write lock of a file.
  * @returns a function that releases the lock after a delay
  */
-export function lockFromOtherProcess(t: TestContext, path: string, releaseDelayMs = 0): Promise<() => Promise<void>> {
+export function lockFromOtherProcess(t: CleanupScope, path: string, releaseDelayMs = 0): Promise<() => Promise<void>> {
   return runInOtherProcess(t, path, 'BEGIN IMMEDIATE', releaseDelayMs)
 }

@@ -15,6 +15,11 @@ export function readDocument(path: string): Document {
   return { path, text: text.replace(/^\|.*\|$/gm, (row) => row.replace(/ {2,}/g, ' ')) }
 }
 
+/** Returns the first group of each match in a document. */
+export function readTableColumn(path: string, row: RegExp): string[] {
+  return Array.from(readDocument(path).text.matchAll(row), ([, name]) => name!)
+}
+
 /** Returns the contents of the Markdown files in a folder and its subfolders, by path relative to the folder. */
 export function readMarkdownFiles(folder: string): Record<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))

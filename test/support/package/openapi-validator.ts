@@ -62,7 +62,11 @@ export function assertMatchesOpenApi(received: ReceivedResponse): void {
 }
 
 /** Returns the path and the method of the operation that describes a response. */
-function findOperation({ method, path, status }: ReceivedResponse): [path: string, method: string] {
+export function findOperation({
+  method,
+  path,
+  status,
+}: Pick<ReceivedResponse, 'method' | 'path' | 'status'>): [path: string, method: string] {
   const template = [...OPERATIONS.keys()].find((template) => toPattern(template).test(decodePath(path))) ?? '/plants'
   const operations = OPERATIONS.get(template)!
   const name = method.toLowerCase()

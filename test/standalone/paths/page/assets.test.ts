@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { HTML, SCRIPT, STYLE } from '../../../../src/standalone/paths/page/texts.ts'
 import { createWebUiListener } from '../../../support/page/web-ui-page.ts'
-import { generateWebUiTypes, WEB_UI_TYPES_PATH } from '../../../support/page/web-ui-types.ts'
 import { sendRequest, serve } from '../../../support/wire/service.ts'
 
 const CONTENT_SECURITY_POLICY =
@@ -51,8 +49,4 @@ test('the web UI files are not served at other paths', async (t) => {
 test('the web UI has less than 25 kB', () => {
   const bytes = DOCUMENTS.reduce((sum, [, , text]) => sum + Buffer.byteLength(text), 0)
   assert.ok(bytes < 25_000, `${bytes} bytes`)
-})
-
-test('the types of the web UI match the OpenAPI description', async () => {
-  assert.equal(readFileSync(WEB_UI_TYPES_PATH, 'utf8'), await generateWebUiTypes(), 'run npm run web-ui-types')
 })
