@@ -36,7 +36,7 @@ const event = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constantFrom('create', 'create', 'delete'),
       id,
-      name: fc.constantFrom('Fern', '{"id":1'),
+      name: fc.constantFrom('Fern', '{"id":1}'),
       tag: fc.constantFrom(undefined, 'indoor'),
     }),
     weight: 6,
