@@ -59,8 +59,8 @@ const [warmUpRequests, measuredRequests] = [
 ]
 const { default: listen } = (await import(file)) as { default: (given: object) => Server | Promise<Server> }
 const server = await listen(contestantSettings)
-// Wait until the server listens. Node doesn't track the requests of connections that were opened earlier, which would
-// save CPU time and distort the results.
+// Wait until the server is listening. Node doesn't track the requests of connections that were opened earlier, which
+// would save CPU time and distort the results.
 if (!server.listening) await once(server, 'listening')
 
 const connections = Array.from({ length: connectionCount }, () => {
