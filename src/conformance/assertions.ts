@@ -156,7 +156,7 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   return `${subject}: starting at character ${excerptStart}, ${actualExcerpt!}… instead of ${expectedExcerpt!}….`
 }
 
-/** Quotes a text in printable ASCII, with escapes for all other characters. */
+/** Quotes a string in printable ASCII, with escapes for all other characters. */
 function escapeText(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -41,7 +41,7 @@ export function findInheritedSockets(
   pid: number = process.pid,
 ): { readonly service?: InheritedSocket; readonly admin?: InheritedSocket | undefined } {
   const { LISTEN_PID, LISTEN_FDS = '', LISTEN_FDNAMES = '' } = environment
-  // The variables might be inherited from a parent process, in which case they describe that process's sockets.
+  // If the variables were inherited from a parent process, they describe that process's sockets.
   if (LISTEN_PID !== String(pid)) return {}
   const names = LISTEN_FDNAMES.split(':')
   const sockets = Array.from({ length: /^[12]$/.test(LISTEN_FDS) ? Number(LISTEN_FDS) : 0 }, (_, i) => {

@@ -111,7 +111,7 @@ export function describeError(error: unknown): string {
   return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`
 }
 
-/** Formats the code of a system error. If a permission of Node or Deno is missing, adds its flag. */
+/** Formats the code of a system error. If a Node or Deno permission is missing, adds the flag that grants it. */
 export function formatErrorCode(error: unknown): string {
   // Deno's permission errors have no code.
   const { name, code = name, message } = error as NodeJS.ErrnoException

@@ -124,7 +124,7 @@ export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23
 export const isSinglePlantError: ErrorPredicate = (error) =>
   isRejectedValue(error) || (matchesSqlState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')
 /**
- * Whether a row is too large for an index, which happens only with a long owner, or for a table that stores texts
+ * Whether a row is too large for an index, which happens only with a long owner, or for a table that stores strings
  * inline. The routine is checked because 54000 has many other causes.
  */
 export const isRowTooLarge: ErrorPredicate = (error) =>

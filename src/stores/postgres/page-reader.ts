@@ -8,7 +8,8 @@ import type { StatementSender } from './statement-sender.ts'
 import { LARGE_TEXT_BYTES, LIST, LIST_LARGE } from './statements.ts'
 
 /**
- * A row of LIST or LIST_LARGE. LIST returns null for the texts of a large plant; only LIST_LARGE returns `isFollowed`.
+ * A row of LIST or LIST_LARGE. LIST returns null for the name and tag of a large plant; only LIST_LARGE returns
+ * `isFollowed`.
  */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null, isFollowed?: 't' | 'f']
 

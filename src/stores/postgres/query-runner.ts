@@ -76,7 +76,7 @@ export class QueryRunner {
   #table: Table = { schema: '', resetsCommitSettings: false }
   /** Whether the table has been found. After that, `#table.schema` never changes. */
   #hasTable = false
-  /** The texts and names of the statements for the current `#table`. */
+  /** The SQL and names of the statements for the current `#table`. */
   #renderedStatements = new WeakMap<Statement['text'], Pick<Query, 'text' | 'name'>>()
   readonly #onWarning: (message: string) => void
   readonly #reportedWarnings = new Set<string>()
@@ -225,7 +225,7 @@ export class QueryRunner {
     if (rendered === undefined) {
       const text = renderText(this.#table)
       // Behind a pooler, another store might have prepared its own statements in this session. A digest of the text
-      // ensures that a name never refers to two different texts.
+      // ensures that a name never refers to two different statements.
       const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
       rendered = { text, name: `${name} ${digest}` }
       this.#renderedStatements.set(renderText, rendered)

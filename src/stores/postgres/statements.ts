@@ -148,9 +148,9 @@ const NAME_BYTES = 'pg_catalog.octet_length(plants.name)'
 const TAG_BYTES = 'pg_catalog.octet_length(plants.tag)'
 const PAGE_CLAUSE = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VOLATILE} ORDER BY plants.id LIMIT $3`
 
-// Returns NULL instead of the texts of large plants, which could make a page huge. The server knows the length of a
-// text without reading it. Ids are cast to text, so that they're the same even if the driver requests results in binary
-// format.
+// Returns NULL instead of the names and tags of large plants, which could make a page huge. The server knows the length
+// of a string without reading it. Ids are cast to text, so that they're the same even if the driver requests results in
+// binary format.
 export const LIST: Statement = {
   writes: undefined,
   name: 'plant-store list',
@@ -161,9 +161,8 @@ export const LIST: Statement = {
 }
 
 /**
- * Returns a page that ends with the plant whose texts bring the size of the page to $4 bytes. The server takes 1.5
- * times as long as for LIST, because it counts the bytes. The last column says whether another plant follows among the
- * $3 plants that were read.
+ * Returns a page that ends once its names and tags total $4 bytes. The server takes 1.5 times as long as for LIST,
+ * because it counts the bytes. The last column says whether another plant follows among the $3 plants that were read.
  */
 export const LIST_LARGE: Statement = {
   writes: undefined,

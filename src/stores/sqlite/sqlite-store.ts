@@ -65,8 +65,8 @@ const DEFAULT_OPTIONS: Resolved<SqliteStoreOptions> = {
 const PING_TIMEOUT_MS = 1000
 
 /**
- * SQLite generates the same JSON text that `encodeFields` would, which is faster than encoding the plants in
- * JavaScript.
+ * Lets SQLite generate the JSON: it's the same text that `encodeFields` would produce, and faster than encoding the
+ * plants in JavaScript.
  */
 const SELECT_PLANTS = `
   SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${SEPARATOR}'
