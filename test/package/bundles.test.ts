@@ -46,7 +46,7 @@ async function createBundle(t: CleanupScope, command: string, entry = PROGRAM): 
   return join(project, /\w+\/server\.[cm]js/.exec(command)?.[0] ?? 'ncc/index.js')
 }
 
-/** Starts a bundle, waits until it listens, and returns its URL. */
+/** Starts a bundle, waits until it is listening, and returns its URL. */
 async function startBundle(t: CleanupScope, path: string, page: '0' | '1'): Promise<string> {
   const env = { PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
   const child = startChild(t, process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'ignore'] })

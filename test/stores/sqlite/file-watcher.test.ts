@@ -74,7 +74,7 @@ suite('the store rejects all operations if its file has changed', { skip: skipWi
     },
   )
 
-  test('the store rejects all operations after a symbolic link is redirected to another file', async (t) => {
+  test('the store rejects all operations after a symbolic link is pointed at another file', async (t) => {
     const path = createDatabasePath(t)
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)
