@@ -50,8 +50,8 @@ export function readBody(
 }
 
 /**
- * Whether this is an HTTP/1 request from Node itself that is still incomplete, and nobody is reading its body or
- * listening for `resume`.
+ * Whether this is an incomplete HTTP/1 request that Node itself created, and nobody is reading its body or listening
+ * for `resume`.
  */
 function isUnread(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }

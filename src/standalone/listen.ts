@@ -18,7 +18,10 @@ export function getServiceTarget(settings: Settings): ListenTarget {
   return { ...settings, hostVariable: 'HOST', portVariable: 'PORT', exclusive: false }
 }
 
-/** Returns where to listen for the admin port. Processes never share this port, because its metrics are per process. */
+/**
+ * Returns the address to listen on for the admin port. Processes never share this port, because its metrics are per
+ * process.
+ */
 export function getAdminTarget(settings: Settings): ListenTarget {
   const { host, adminHost, adminPort } = settings
   const overrides = { portVariable: 'PLANT_STORE_ADMIN_PORT', reusePort: false, exclusive: true }

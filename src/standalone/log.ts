@@ -44,7 +44,10 @@ export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
   Object.keys(DEFAULT_LEVELS).map((event) => [event as LogEvent, 0]),
 )
 
-/** Maps each variable that names a watched settings file to whether the latest content of the file was rejected. */
+/**
+ * The watched settings files, keyed by the variable that names the file. The value is true if the file's latest content
+ * was rejected.
+ */
 export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
 const pendingReports = new Set<() => void>()
 

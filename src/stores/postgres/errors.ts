@@ -138,7 +138,7 @@ const ROW_TOO_LARGE_ROUTINES =
 const routineOf = (error: unknown): string => (error as { routine?: string }).routine ?? ''
 
 /**
- * Returns the SQLSTATE of an error that the server sent. Node's own codes, such as EPIPE, look like an SQLSTATE that a
+ * Returns the SQLSTATE of an error that the server sent. Node's own codes, such as EPIPE, look like a SQLSTATE that a
  * trigger might raise. They are excluded unless the error has a `severity`, as server errors do.
  */
 function sqlStateOf(error: unknown): string | undefined {

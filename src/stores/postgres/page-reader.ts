@@ -20,7 +20,7 @@ type PlantRow = readonly [id: string, name: string | null, tag: string | null, i
 export function createPageReader(
   sender: StatementSender,
 ): (owner: string, request: PageRequest) => Promise<EncodedPage> {
-  // Large plants often come one after another, so after a page with large plants, start with LIST_LARGE.
+  // If a page had large plants, the next one probably has some too, so start with LIST_LARGE.
   let hasLargePlants = false
 
   return async (owner, request) => {

@@ -140,7 +140,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
           const { rowCount } = await sender
             .send(singleStatement, write)
             .catch((error: unknown) => rethrowTooLongOwner(error, write[0]!))
-          // This doesn't compare with 1, because a foreign table may have several rows for a plant.
+          // Don't compare the row count with 1, because a foreign table may have several rows for a plant.
           return [rowCount !== 0]
         }
         const columns = batch[0]!.map((_, column) => batch.map((values) => values[column]))

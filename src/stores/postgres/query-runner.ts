@@ -110,7 +110,7 @@ export class QueryRunner {
       const { connection, resultPromise, timeoutError } = pending
       if (connection === undefined) {
         if (isProgrammingError(error)) throw error
-        // The pool might just be exhausted, so don't start a new generation.
+        // Don't start a new generation, because the pool might merely be exhausted.
         if (isTimeout(error)) this.#outage.begin(startedAt)
         throw new StoreUnavailableError('The database is unavailable.', { cause: error })
       }
@@ -185,11 +185,11 @@ export class QueryRunner {
         hadTable = this.#hasTable
         const inspecting = checkConnection(connection, hadTable ? this.#table.schema : null)
         inspection = await withDeadline(inspecting, this.#graceMs, () => new NoResponseError(this.#graceMs))
-        // If another connection has found the table in the meantime, check again, in the schema of that table.
+        // If another connection has found the table in the meantime, check again, in that table's schema.
       } while (this.#hasTable && !hadTable)
       this.#applyInspection(inspection)
     } catch (error) {
-      // Older connections use the same table, or one that new connections no longer find, so close them too.
+      // Close older connections too: they use the same table, or a table that new connections no longer find.
       if (error instanceof UnsuitableDatabaseError) this.#startNewGeneration()
       connection.release(error as Error)
       throw error
@@ -199,7 +199,7 @@ export class QueryRunner {
     this.#lastChecked = connection
   }
 
-  /** Closes all connections before their next use, except those that are checked from now on. */
+  /** Makes all connections that have been checked so far close before their next use. */
   #startNewGeneration(): void {
     this.#generation++
   }
@@ -262,7 +262,7 @@ export class QueryRunner {
   async #requestCancel(connection: Connection): Promise<boolean> {
     const startedAt = performance.now()
     const cancelError = await cancelStatement(connection, this.#graceMs).catch((error: unknown) => error)
-    // Either the request was sent, or canceling isn't possible.
+    // Unless the attempt timed out, the request was sent, or it can't be sent at all.
     if (!isTimeout(cancelError)) return true
     this.#startNewGeneration()
     this.#outage.begin(startedAt)

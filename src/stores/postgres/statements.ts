@@ -127,8 +127,8 @@ export const DELETE_ONE: Statement = {
     `DELETE FROM ${qualifiedNameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${resetCommitSettings('AND', table)}`,
 }
 
-// Also sorts by key. The LIMIT makes the planner expect few keys. Otherwise, a plan that was cached while the table was
-// small would still scan the whole table after it has grown.
+// Sorts by key, as CREATE_MANY does. The LIMIT makes the planner expect few keys. Otherwise, a plan that was cached
+// while the table was small would still scan the whole table after it has grown.
 export const DELETE_MANY: Statement = {
   writes: 'other',
   name: 'plant-store delete many',

@@ -73,7 +73,7 @@ const SELECT_PLANTS = `
   FROM main.plants WHERE owner = ?`
 
 /**
- * Creates a store that keeps plants in an SQLite file. Acknowledged writes survive kill -9 and power loss: a create or
+ * Creates a store that keeps plants in a SQLite file. Acknowledged writes survive kill -9 and power loss: a create or
  * delete resolves once it is committed with `synchronous=FULL`. Writes that arrive in the same tick of the event loop
  * share a commit.
  *
