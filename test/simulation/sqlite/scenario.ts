@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { LIST_FIELDS, WRITE_FIELDS } from '../clients.ts'
 import { faultSequences } from '../simulation.ts'
 
-/** A fault of an SQLite operation: BEGIN, a statement, COMMIT or ROLLBACK. */
+/** A fault in a SQLite operation: BEGIN, a statement, COMMIT or ROLLBACK. */
 const fault = fc.record({
   kind: fc.constantFrom('slow', 'busy', 'io', 'full', 'memory', 'corrupt', 'end'),
   ms: fc.oneof(fc.nat(20), fc.nat(1200)),
