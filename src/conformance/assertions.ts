@@ -147,8 +147,8 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   const subject = `returned a wrong ${member} for plant ${id}n`
   if (typeof actual !== 'string') return `${subject}: ${quote(actual)} instead of ${escapeText(expected)}.`
   let differenceIndex = 0
-  // The strings differ, so the loop ends where the shorter string ends at the latest: indexing past
-  // its end yields undefined.
+  // The strings differ, so the loop ends where the shorter string ends at the latest: indexing past its end yields
+  // undefined.
   while (actual[differenceIndex] === expected[differenceIndex]) differenceIndex++
   const excerptStart = Math.max(0, differenceIndex - 10)
   const [actualExcerpt, expectedExcerpt] = [actual, expected].map((text) =>
