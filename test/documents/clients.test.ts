@@ -103,10 +103,10 @@ suite('the fetch client', () => {
     assert.deepEqual(kept, [])
   })
 
-  /** A fault of a request, in addition to the effect that it has. */
+  /** A way in which a request fails, even if it has taken effect. */
   type Fault = '50300' | '50301' | 'a lost connection' | '429' | '408'
 
-  /** Starts a service in which one of these faults occurs for each request, until all have occurred. */
+  /** Starts a service in which one of the given faults occurs for each request, until all have occurred. */
   async function startFaulty(t: TestContext, store: Store, faults: Fault[]) {
     function faulty(operate: () => unknown): boolean {
       const fault = faults.shift()

@@ -10,7 +10,7 @@ import { getCode } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-// The webpack command is in a separate package, so webpack is called by its API.
+// The webpack command is in a separate package, so webpack is called through its API.
 const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundling')}
 require('webpack')(module.exports).run((error) => { if (error) throw error })`
 const MODULE = 'experiments: { outputModule: true }, mode:'

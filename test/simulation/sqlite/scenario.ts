@@ -38,7 +38,7 @@ const event = fc.oneof(
 )
 export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
 
-// fast-check's bias towards small values would make coincidences rare.
+// fast-check's bias toward small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     busyTimeoutMs: fc.constantFrom(0, 100, 1500),

@@ -157,7 +157,7 @@ test(
     const path = createDatabasePath(t)
     const handle = openSqlite(t, path)
     const { store, warnings } = await openStoreWithPlant(t, path, handle)
-    // The handle's file has the permissions of the umask.
+    // Discards the warning about the permissions of the file, which come from the umask.
     warnings.length = 0
     for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
       truncateSync(`${path}-wal`, mebibytes * 2 ** 20)
