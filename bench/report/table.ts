@@ -19,7 +19,7 @@ export interface Row {
   readonly rounds: readonly RoundMetrics[]
 }
 
-/** The results of a case. */
+/** The results for a case. */
 export interface CaseResult {
   readonly case: string
   /** The reason why the case was skipped; absent if it wasn't. */
