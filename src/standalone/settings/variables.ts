@@ -44,7 +44,7 @@ export interface Variable<T> {
 /**
  * Characters that get into a value by accident: from an editor, a web page, an env file with CRLF line endings, or a
  * comment after the value, which Docker and systemd read as part of it. Node decodes bytes that aren't UTF-8 as U+FFFD,
- * which could make two different paths or hosts equal.
+ * which could make two different paths or hosts identical.
  */
 const STRAY_CHARACTER = new RegExp(
   String.raw`[\p{Cc}\u2028\u2029\ufffd]|${INVISIBLE_CHARACTERS}|\s#|${LEADING_OR_TRAILING_STRAY}`,

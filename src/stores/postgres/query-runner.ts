@@ -54,8 +54,8 @@ function throwIfTimedOut({ timeoutError }: PendingQuery): void {
  * of an earlier generation are closed instead of used.
  *
  * **Outages.** While the server is unresponsive, queries wait until the outage detector gets a response from it.
- * Sending them would occupy one connection after another, and leave a session on the server for each connection that is
- * closed.
+ * Sending these queries would occupy one connection after another, and would leave a session on the server for each
+ * connection that is closed.
  */
 export class QueryRunner {
   readonly #pool: ConnectionPool

@@ -65,8 +65,8 @@ const insertInto = (table: Table): string => `INSERT INTO ${qualifiedNameOf(tabl
 
 /**
  * Two statements that change nothing, but fail if a create, a delete or a list would fail. RETURNING checks the
- * privilege to read the columns, and fails if the table has a rule with DO INSTEAD NOTHING. They are separate because
- * CockroachDB rejects a statement that does both.
+ * privilege to read the columns, and fails if the table has a rule with DO INSTEAD NOTHING. The two are separate
+ * because CockroachDB rejects a single statement that deletes and inserts.
  */
 export const CHECK_WRITABLE: readonly Statement[] = [
   unprepared((table) => `DELETE FROM ${qualifiedNameOf(table)} WHERE false RETURNING owner, id, name, tag`),
