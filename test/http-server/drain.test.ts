@@ -158,7 +158,7 @@ suite('several requests in one packet during a drain', { timeout: 60_000 }, () =
   })
 })
 
-test('a drain closes idle connections and rejects incomplete requests at 90% of its timeout', async (t) => {
+test('a drain closes idle connections and rejects incomplete requests after 90% of the drain timeout', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 2000 })
   const rows: readonly [sent: string, received: RegExp][] = [
     ['', /^$/],
