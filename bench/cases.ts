@@ -25,11 +25,11 @@ export interface Case {
   /** The number of keep-alive connections; overrides `--connections`. */
   readonly connections?: number
   /**
-   * The number of plants that exist before the run. `perSecond` is for requests that each use up one plant: there are
-   * enough plants for this many requests per second, and the run of a faster contestant ends early.
+   * The number of plants that exist before the run. Use `perSecond` if each request uses up a plant: it creates enough
+   * plants for this many requests per second, and a faster contestant's run ends early.
    */
   readonly seedCount: number | { readonly perSecond: number }
-  /** Returns the request that creates the nth of these plants. */
+  /** Returns the request that creates the nth of the plants that exist before the run. */
   readonly seedRequest: (n: number) => string
   /** Returns the nth request of the run. */
   readonly request: (n: number) => string
@@ -56,8 +56,8 @@ function errorBody(name: ErrorName): Buffer {
 const plantFields = (name: string): string => `"name":"${name}","tag":"tropical"}`
 
 /**
- * Returns the nth create request of a client that writes while others list plants. Its id is greater than all listed
- * ids.
+ * Returns the nth create request of a client that writes while others list plants. The new plant's id is greater than
+ * all listed ids.
  */
 export function buildWriteRequest(n: number): string {
   return buildCreateRequest(500_000_000 + n, PLANT_NAME)
@@ -161,7 +161,7 @@ const LIST_10_TARGET = '/plants?limit=10'
 
 /**
  * Puts the contestants behind the `compression` middleware, which replaces more response methods than other middleware
- * does. The responses of the case are too short to be compressed.
+ * does. The responses in this case are too short to be compressed.
  */
 function withCompressionMiddleware(theCase: Case): Case {
   return {

@@ -24,7 +24,7 @@ export const NATIVE: Contestant = { name: 'native', file: 'contestants/native.js
 export const PLANT_STORE: Contestant = { name: 'plant-store', file: 'contestants/plant-store.js' }
 /** A second instance of plant-store. Its ratio to the first instance shows the noise of the measurement. */
 export const PLANT_STORE_AGAIN: Contestant = { ...PLANT_STORE, name: 'plant-store again' }
-/** plant-store on a store that keeps plants in a `Map`, as the peers do, instead of as JSON text. */
+/** plant-store with a store that keeps plants in a `Map`, as the peers do, instead of as JSON text. */
 export const PLANT_STORE_MAP: Contestant = {
   ...PLANT_STORE,
   name: 'plant-store-map',

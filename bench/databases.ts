@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { schema } from '../src/stores/postgres/postgres-store.ts'
 
-/** A kind of database that can store the plants of a case. */
+/** A kind of database that can store the plants for a case. */
 export interface Database {
   /** The reason why the database can't be used here; undefined if it can. */
   readonly unavailableReason: string | undefined

@@ -16,7 +16,7 @@ const STORES: readonly (readonly [scheme: string, Database])[] = [
   ['postgres', POSTGRES],
 ]
 
-/** The created ids are greater than the ids of the listed plants. */
+/** Each new plant's id is greater than the ids of the listed plants. */
 const CREATE_CASE = createPlantsCase('create', (n) => 600_000_000 + n)
 const CASES: readonly Case[] = [listPlantsCase(10), CREATE_CASE]
 const PROCESS_COUNTS = [1, 2, 4]

@@ -23,7 +23,7 @@ export class ResponseReader {
   #buffered = ''
   /** The number of bytes of the body, or of the current chunk, that haven't arrived yet. */
   #remainingBytes = 0
-  /** The number of bytes of the body that have arrived, in all chunks together. */
+  /** The number of body bytes that have arrived so far, across all chunks. */
   #bodyBytes = 0
   #responseCount = 0
 

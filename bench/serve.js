@@ -1,4 +1,4 @@
-// The server process of one contestant. It's plain JavaScript, so that no loader changes the code that is measured.
+// The server process for one contestant. It's plain JavaScript, so that no loader changes the code that is measured.
 import { once } from 'node:events'
 
 const [contestant, settings] = process.argv.slice(2)

@@ -16,7 +16,7 @@ export interface Usage {
  */
 export const YOUNG_GENERATION_FLAG = '--min-semi-space-size=16'
 
-/** A contestant that listens in its own process. */
+/** A contestant's server, which runs in its own process. */
 export class ServerProcess {
   readonly #child: ChildProcess
   readonly port: number

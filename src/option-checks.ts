@@ -67,7 +67,7 @@ export function readMember<Value extends object, Name extends keyof Value & stri
   return hasOption(value, name) ? value[name] : undefined
 }
 
-/** Whether an object, or any of its prototypes except the last, has a member. */
+/** Whether a member is defined on an object or on any of its prototypes except the last. */
 export function hasOption(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true
   const prototype = Object.getPrototypeOf(value) as object | null

@@ -11,8 +11,8 @@ type Schedule = (run: () => void) => unknown
 
 /**
  * Binds one of Node's functions before a test can replace it with a fake. Fake timers replace the globals (Jest,
- * Vitest), the members of `node:timers` (node:test), or both and `performance.now` (sinon). If they dropped a callback
- * of the service, the queue that waits for the callback would stall.
+ * Vitest), the members of `node:timers` (node:test), or both of these and `performance.now` (sinon). If they dropped a
+ * callback of the service, the queue that waits for the callback would stall.
  */
 function bindNative<Owner, Name extends keyof Owner & string>(
   owner: Owner,

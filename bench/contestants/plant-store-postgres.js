@@ -1,4 +1,4 @@
-// The built package with its Postgres store, on a pool of 10 connections.
+// The built package with its Postgres store and a pool of 10 connections.
 import { createServer } from 'node:http'
 import pg from 'pg'
 import { createPlantStore } from '../../dist/index.js'

@@ -1,4 +1,4 @@
-// The built package with its SQLite store, on a file.
+// The built package with its SQLite store and a database file.
 import { createServer } from 'node:http'
 import { createPlantStore } from '../../dist/index.js'
 import { sqliteStore } from '../../dist/stores/sqlite/sqlite-store.js'

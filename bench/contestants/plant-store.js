@@ -5,7 +5,7 @@ import { takeFirst } from './helpers.js'
 
 /**
  * @param options.keepsText `false` replaces the memory store, which keeps plants as JSON text, with a `Map` of plants,
- * as the peers have
+ * as in the peers
  */
 export default function listen({ token, options }) {
   const store = options?.keepsText === false ? createMapStore() : undefined

@@ -27,7 +27,7 @@ interface MeasurementWithHead extends MemoryMeasurement {
 export interface ProcessOptions {
   readonly case: string
   readonly file: string
-  /** Whether the contestant doesn't need plants, because it sends a constant response. */
+  /** Whether the contestant sends a constant response, and so doesn't need any plants. */
   readonly isConstant: boolean
   readonly contestantSettings: object
   readonly connections: number

@@ -12,8 +12,8 @@ import type { ProcessOptions, SliceResult, SliceLimits } from './measure.ts'
 /** An in-memory connection. The server uses it as a socket, and the client sends its requests with `sendRequest`. */
 class Connection extends Duplex {
   /**
-   * The number of response bytes that haven't arrived yet. Negative if the response is longer than the first response,
-   * because request IDs may grow.
+   * The number of response bytes that are still to come, if this response is as long as the first one was. May become
+   * negative, because request IDs grow.
    */
   remainingBytes = 0
   /** Receives the bytes of a response during setup. Measured responses are only counted. */
@@ -59,7 +59,7 @@ const [warmUpRequests, measuredRequests] = [
 ]
 const { default: listen } = (await import(file)) as { default: (given: object) => Server | Promise<Server> }
 const server = await listen(contestantSettings)
-// Wait until the server listens. Node doesn't track the requests of connections that were opened earlier, which would
+// Wait until the server is listening. Node doesn't track requests on connections that were opened earlier, which would
 // save CPU time and distort the results.
 if (!server.listening) await once(server, 'listening')
 
@@ -100,7 +100,7 @@ async function requestOnce(
 }
 
 /**
- * Encodes all requests of a run in advance, so that encoding doesn't count toward their cost. All requests of a run
+ * Encodes all requests in a run ahead of time, so that encoding doesn't count toward their cost. All of these requests
  * have the same length.
  */
 function prepareRequests(requestAt: (n: number) => string, start: number, total: number): (n: number) => Buffer {

@@ -21,7 +21,7 @@ function createFilledStore(size, nthId) {
   return store
 }
 
-/** Returns a store in which `size` plants were created and the lowest 90% were deleted. */
+/** Returns a store in which `size` plants were created and the 90% with the lowest ids were deleted. */
 function createThinnedStore(size) {
   const store = createFilledStore(size, ascendingId)
   for (let n = 0; n < size * 0.9; n++) store.delete(OWNER, ascendingId(n))

@@ -72,8 +72,8 @@ function findRow({ results }: BenchRun, name: string, contestant: string): Row {
 }
 
 /**
- * Returns the median CPU time in microseconds. With a baseline, returns the median of the differences from the baseline
- * in each round.
+ * Returns the median CPU time in microseconds. With a baseline, computes the difference from the baseline in each
+ * round, and returns the median difference.
  */
 function medianCpu(row: Row, baseline?: Row): number {
   return median(row.rounds.map(({ cpu }, round) => cpu - (baseline?.rounds[round]!.cpu ?? 0)))
@@ -103,7 +103,8 @@ function formatRatio(row: Row, base: Row, target = Infinity): string {
 }
 
 /**
- * Formats the table of ratios. Results over sockets get no verdicts, because all of them include the kernel's CPU time.
+ * Formats the table of ratios. Results measured over sockets don't get a verdict, because all of them include the
+ * kernel's CPU time.
  */
 function formatTargetTable(run: BenchRun): string {
   const formatRow = (title: string, cellOf: (column: Column, rowOf: (contestant: string) => Row) => string) => [

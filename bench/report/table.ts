@@ -5,7 +5,9 @@ import { median, medianInterval } from './statistics.ts'
 /** The transport of the requests: sockets, or in-memory connections. */
 export type Wire = 'socket' | 'memory'
 
-/** The metrics of one contestant in one round. Each wire has its own metrics, but both include the CPU time. */
+/**
+ * The metrics of one contestant in one round. The CPU time is always measured; the other metrics depend on the wire.
+ */
 export interface RoundMetrics {
   readonly cpu: number
   readonly [metric: string]: number
@@ -17,7 +19,7 @@ export interface Row {
   readonly rounds: readonly RoundMetrics[]
 }
 
-/** The results of a case. */
+/** The results for a case. */
 export interface CaseResult {
   readonly case: string
   /** The reason why the case was skipped; absent if it wasn't. */

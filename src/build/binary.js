@@ -69,7 +69,7 @@ function adaptToExecutable({ onLoad, resolve }) {
   })
 }
 
-/** Returns the name and the license of each package that any of these files belongs to. */
+/** Returns the name and the license of each package that contains at least one of the files. */
 function licensesOf(files) {
   const licenses = new Map()
   for (const file of files) {

@@ -147,7 +147,8 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   const subject = `returned a wrong ${member} for plant ${id}n`
   if (typeof actual !== 'string') return `${subject}: ${quote(actual)} instead of ${escapeText(expected)}.`
   let differenceIndex = 0
-  // The loop ends after the shorter text at the latest, because only that text has an undefined character there.
+  // The strings differ, so the loop ends where the shorter string ends at the latest: indexing past its end yields
+  // undefined.
   while (actual[differenceIndex] === expected[differenceIndex]) differenceIndex++
   const excerptStart = Math.max(0, differenceIndex - 10)
   const [actualExcerpt, expectedExcerpt] = [actual, expected].map((text) =>
@@ -156,7 +157,7 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   return `${subject}: starting at character ${excerptStart}, ${actualExcerpt!}… instead of ${expectedExcerpt!}….`
 }
 
-/** Quotes a text in printable ASCII, with escapes for all other characters. */
+/** Quotes a string in printable ASCII, with escapes for all other characters. */
 function escapeText(text: string): string {
   return JSON.stringify(text).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -77,8 +77,8 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     for (const owner of EDGE_CASE_OWNERS) await createAll(store, owner, plantsOf([1n, 2n]))
     await assertDelete(store, 'another', 1n, false)
     for (const owner of EDGE_CASE_OWNERS) await assertDelete(store, owner, 1n)
-    // In reverse order, because a broken store might delete another owner's plant only if that plant was created first
-    // and still exists.
+    // Delete in reverse order: a broken store that confuses two owners might always delete the plant that was created
+    // first, which would go unnoticed in the original order.
     for (const owner of EDGE_CASE_OWNERS.toReversed()) {
       await assertDelete(store, owner, 2n)
       await assertList(store, owner, [])
@@ -224,7 +224,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
 
   async 'close can be called twice'(store) {
     await createAll(store, 'owner', plantsOf([1n]))
-    // The second call follows when the test ends: every test closes its store.
+    // The second call is made when the test ends, because every test closes its store.
     await store.close()
   },
 }

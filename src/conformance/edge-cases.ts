@@ -9,7 +9,7 @@ export const EDGE_CASE_IDS: readonly bigint[] = [
   2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 53n + 2n, 2n ** 63n - 1025n, MAX_INT64 - 1n, MAX_INT64,
 ]
 
-/** Texts that encodings, databases and drivers are known to change or misinterpret. */
+/** Strings that encodings, databases and drivers are known to change or misinterpret. */
 // prettier-ignore
 export const EDGE_CASE_TEXTS: readonly string[] = [
   '',
@@ -20,14 +20,14 @@ export const EDGE_CASE_TEXTS: readonly string[] = [
   '\u0001\u0002\u0007\b\v\f\u001a\u001b\u001f\u007f\u0080\u009f',
   'null', 'undefined', 'NaN', '0', '{"name":"fern"}', '[]',
   '\'; DROP TABLE plants; --', '$1 ? :id @id %s %d ${id}', '100 %_',
-  // Each of these texts becomes equal to a different text after Unicode normalization or case folding.
+  // Each of these strings becomes identical to a different string after Unicode normalization or case folding.
   'Caf\u00e9', 'Cafe\u0301', 'a\u0323\u0307', 'a\u0307\u0323', '\u212b', '\u1112\u1161\u11ab', '\ufb01',
   'stra\u00dfe', 'STRASSE', '\u0130\u0131',
   '\ufefffern\ufeff', '\ufffd', '\ufffe\uffff', '\ufdd0', '\ud7ff\ue000',
   '\u05d0\u202e\u0627', '\u{1f335}', '\u{1f468}\u200d\u{1f33e}', '\u{10000}\u{1fffe}\u{10ffff}',
 ]
 
-/** Texts of 65,536 bytes of UTF-8, the default `maxBodyBytes`, in characters of one, three and four bytes. */
+/** Strings of 65,536 bytes of UTF-8, the default `maxBodyBytes`, in characters of one, three and four bytes. */
 // prettier-ignore
 export const LONG_TEXTS: readonly string[] = [
   'x'.repeat(65_536), '\n'.repeat(65_536), `\n${'\u690d'.repeat(21_845)}`, '\u{1f335}'.repeat(16_384),
@@ -44,7 +44,7 @@ export const EDGE_CASE_OWNERS: readonly string[] = [
   `${LONG_OWNER}ab`, `${LONG_OWNER}ac`,
 ]
 
-/** Returns every Unicode character that a name or tag can contain, in texts of at most 64 KiB of UTF-8. */
+/** Returns every Unicode character that a name or tag can contain, in strings of at most 64 KiB of UTF-8. */
 export function listAllCharacters(): string[] {
   return Array.from({ length: 0x110000 / 0x4000 }, (_, block) => {
     const codePoints = Array.from({ length: 0x4000 }, (_, i) => block * 0x4000 + i)

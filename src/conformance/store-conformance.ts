@@ -25,7 +25,7 @@ export interface ConformanceOptions<S extends Store = Store> {
   readonly restore?: ((store: S) => unknown) | undefined
   /** Seeds the random operations: the same seed repeats the same operations. @default 1 */
   readonly seed?: number | undefined
-  /** Timeout for `create` and for each store call, in milliseconds, as in the service. @default 10_000 */
+  /** Timeout for `create` and for each store call, in milliseconds. @default 10_000 */
   readonly storeTimeoutMs?: number | undefined
 }
 

@@ -14,7 +14,7 @@ export type { ServerOptions } from './limits.ts'
 /**
  * Creates the same HTTP server that the standalone server uses, but with your own request listener. The server enforces
  * timeouts, responds with a JSON `Error` body to requests that `node:http` itself rejects, runs the pipelined requests
- * of a connection one after another, and shuts down gracefully with `drain()`.
+ * on a connection one after another, and shuts down gracefully with `drain()`.
  * @throws TypeError if `listener` is not a function or if an option is unknown or out of range
  *
  * @example

@@ -18,7 +18,7 @@ interface Drain {
   /**
    * Starts the shutdown. Later calls return the same promise.
    * @param isPortShared whether another process accepts new connections on the same port
-   * @returns the number of connections that were destroyed at the timeout
+   * @returns the number of connections that were destroyed when the drain timed out
    */
   readonly start: (isPortShared: boolean) => Promise<number>
 }
@@ -59,12 +59,12 @@ export function restoreKeepAlive({ closingResponse }: Connection): void {
 }
 
 /**
- * Closes a server and its connections, and returns how many connections were destroyed at the timeout.
+ * Closes a server and its connections, and returns how many connections were destroyed when the timeout expired.
  *
  * 1. Keeps listening until no connection has been open for 50 ms, or until 80% of the timeout has passed. On a shared
  *   port, only connections that are open at the start count, because other processes accept new connections.
  * 2. Closes idle connections at 90% of the timeout.
- * 3. Destroys the remaining connections at the timeout.
+ * 3. Destroys the remaining connections when the timeout expires.
  */
 async function closeServer(
   server: Server,

@@ -242,7 +242,7 @@ export function createHttpServer(
       const hasProgressed = connection.requestCount > requestCount || isComplete !== wasComplete
       // The header arrived in the meantime. Node checks each request only once, so the body has to be timed here.
       const isBodyPending = hasProgressed && !isComplete
-      // The missing data might have arrived already, but this server hasn't read it yet.
+      // The missing data might have arrived without this server having read it yet.
       const isUnread = !hasProgressed && hasUnreadInput(connection)
       const isLate = !hasProgressed && !isUnread
       if (isBodyPending || isUnread) rejectIfLate(connection, error, requestTimeoutMs)
@@ -282,8 +282,8 @@ export function createHttpServer(
 }
 
 /**
- * Whether a connection has, or may have, data that this server hasn't read yet because it was the turn of other
- * requests.
+ * Whether a connection has, or may have, data that this server hasn't read yet because other requests had their turn
+ * first.
  */
 const hasUnreadInput = ({ latestResponse, socket }: Connection): boolean =>
   isPaused(socket) || (socket.readableLength > 0 && !isBodyBufferFull(latestResponse?.req))

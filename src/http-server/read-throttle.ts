@@ -17,7 +17,7 @@ const MIN_SLICE_BYTES = 40
  *
  * After a slice with more than one request, the next slice is half as long; after any other slice, it is twice as long.
  * The buffered part of a body with Content-Length is read as one slice. Connections that have never pipelined have
- * priority, except while a chunked body is arriving, because a slice can contain hundreds of chunks.
+ * priority, except while a chunked body is arriving, because a slice may contain hundreds of chunks.
  */
 export function throttleReads(connection: Connection): void {
   const { socket } = connection

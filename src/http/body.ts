@@ -50,8 +50,8 @@ export function readBody(
 }
 
 /**
- * Whether this is an HTTP/1 request from Node itself that is still incomplete, and nobody is reading its body or
- * listening for `resume`.
+ * Whether this is an incomplete HTTP/1 request that Node itself created, and nobody is reading its body or listening
+ * for `resume`.
  */
 function isUnread(request: IncomingMessage): boolean {
   const { complete } = request as { complete?: boolean }
@@ -183,7 +183,7 @@ function writeJson(root: object, maxBytes: number): string {
       isLimitExceeded ||= depth > MAX_DEPTH || text.length > maxBytes
       if (isLimitExceeded) return
       const member = (value as Record<string, unknown>)[key]
-      // JSON.stringify omits these too. A decimal.js number, for example, has a function as a member.
+      // JSON.stringify omits these too. For example, one of a decimal.js number's own properties is a function.
       if (member === undefined || typeof member === 'function' || typeof member === 'symbol') continue
       text += isArray ? separator : separator + JSON.stringify(key) + ':'
       separator = ','

@@ -5,7 +5,7 @@ import { TCHAR } from './header-fields.ts'
 const MEDIA_TYPE_PARAMETER = String.raw`charset=(?:utf-?8|"\\?u\\?t\\?f(?:\\?-)?\\?8")|(?!charset=)${TCHAR}+=(?:${TCHAR}+|"(?:[^"\\]|\\.)*")`
 
 /**
- * A parameter can be empty, so semicolons can be repeated. The pattern is unambiguous, to avoid catastrophic
+ * Parameters may be empty, so semicolons may be repeated. The pattern is unambiguous, to avoid catastrophic
  * backtracking.
  */
 const JSON_MEDIA_TYPE = new RegExp(

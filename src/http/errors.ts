@@ -4,7 +4,7 @@ import { encodeUtf8 } from '../plants/text.ts'
 /** The `error` member of an error response. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
 
-/** All errors, with their default messages. Responses can have a more specific message. */
+/** All errors, with their default messages. A response may have a more specific message. */
 export const ERRORS = {
   malformedRequest: { error: 40000, message: 'The request is malformed.' },
   invalidJson: { error: 40001, message: 'The body is not JSON.' },

@@ -19,7 +19,7 @@ export const hasTooManyFields = (rawHeaders: readonly string[]): boolean => rawH
 
 /**
  * Returns the raw headers: name, value, name, value… Serverless adapters may create requests without `rawHeaders`. For
- * these, `headers` is a substitute, although it shows most repeated fields as a single field.
+ * these, `headers` serves as a substitute, although it shows most repeated fields as a single field.
  */
 export function rawHeadersOf(
   request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,

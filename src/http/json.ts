@@ -297,7 +297,8 @@ function findInvalidUtf8(bytes: Buffer): number {
   const reencoded = Buffer.from(bytes.toString())
   let offset = 0
   while (bytes[offset] === reencoded[offset]) offset++
-  // Back up to the start of the character: the invalid sequence may have the same first bytes as U+FFFD.
+  // Go back to the start of the character, because an invalid sequence may begin with the same bytes as its
+  // replacement, U+FFFD.
   while ((Number(reencoded[offset]) & 0xc0) === 0x80) offset--
   return offset
 }

@@ -11,7 +11,7 @@ export function decodePercent(text: string): string | undefined {
 }
 
 /**
- * Returns a regular expression that matches a text with or without percent-escapes; "/", "?" and "%" match only when
+ * Returns a regular expression that matches a string with or without percent-escapes; "/", "?" and "%" match only when
  * escaped. Matching takes linear time.
  */
 export function toEscapablePattern(text: string): string {

@@ -24,7 +24,7 @@ export interface QueuedRequest {
 export const arrivedAt = (response: TimedResponse): number => response[ARRIVED_AT] ?? performance.now()
 
 /**
- * Runs the pipelined requests of a connection one after another (RFC 9112 section 9.3.2), at most one in each
+ * Runs the pipelined requests on a connection one after another (RFC 9112 section 9.3.2), at most one in each
  * event-loop tick. Drops requests that follow a response that closes the connection (section 9.6), or whose client has
  * disconnected. A request waits until Node assigns the socket to its response, which happens once all earlier responses
  * have been sent. While requests wait, nothing more is read from the connection.

@@ -243,7 +243,7 @@ function writeAndFlush(response: ServerResponse, body: string | Uint8Array): voi
   flush?.call(response)
 }
 
-/** Streams a body with backpressure. The header is sent with the first chunk, because reading that chunk can fail. */
+/** Streams a body with backpressure. The header is sent with the first chunk, because reading that chunk may fail. */
 async function streamBody(
   request: IncomingMessage,
   response: ServerResponse,

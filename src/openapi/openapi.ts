@@ -25,7 +25,7 @@ export type PlantStoreDescription = OpenApiDocument<PlantPaths>
 
 /**
  * The interface description of the service, as an OpenAPI 3.1 document. It has no `servers`, because the service can be
- * mounted under any path. The object is shared and read-only; make a copy to change something.
+ * mounted under any path. The object is shared and read-only; copy it if you need to change anything.
  *
  * @example
  * import { createServer } from 'node:http'

@@ -144,7 +144,7 @@ function encodePage(page: EncodedPage, includesId: boolean): ListResult['body'] 
 /**
  * Encodes plants of a page, from index `start` until the text is at least `maxBytes` long. Returns the text and the
  * index of the next plant. Unless the text reaches the end of the page, it ends with the opening brace of the next
- * plant. For example, three plants can result in these two texts:
+ * plant. For example, three plants may result in these two strings:
  *
  *     {"name":"Fern"},{"name":"Aloe"},{
  *     "name":"Ivy"}

@@ -18,7 +18,7 @@ export interface NewPlant extends Plant {
 /**
  * Creates a plant. Without a tag, the plant has no `tag` member, because some databases reject undefined. The exception
  * is prototype pollution: if `Object.prototype` has a `tag`, the plant gets its own undefined `tag`, so that it doesn't
- * inherit the other one.
+ * inherit that of `Object.prototype`.
  */
 export function createPlant(id: bigint, name: string, tag: string | undefined): NewPlant {
   if (tag !== undefined) return { id, name, tag }

@@ -28,7 +28,7 @@ export interface Store {
    * @returns false if the owner has no plant with this id
    */
   delete(owner: string, id: bigint): MaybePromise<boolean>
-  /** Throws or rejects if, for whatever reason, the store currently can't create and delete plants. */
+  /** Throws or rejects if the store currently can't create and delete plants, for whatever reason. */
   ping?: (() => MaybePromise<void>) | undefined
   /** Releases the resources that the store itself opened. Safe to call twice. */
   close?: (() => MaybePromise<void>) | undefined
@@ -54,8 +54,8 @@ export interface PageRequest {
   /** The maximum number of plants to return, from 1 to {@link MAX_PAGE}. */
   readonly limit: number
   /**
-   * The store may end the page after the plant that brings the names and tags of the page to this many bytes of UTF-8
-   * (at least 1). A store may ignore this limit, but then its lists may take more memory.
+   * A size limit for the page, in bytes; at least 1. Once the names and tags in the page total this many bytes of
+   * UTF-8, the store may end the page. A store may ignore the limit, but then its lists may use more memory.
    */
   readonly maxBytes: number
   /** Only plants with an id greater than this are returned. If absent, the page starts with the lowest id. */

@@ -24,7 +24,8 @@ type RunningService = Partial<{ store: Store; http: HttpServer; isPortShared: bo
 export async function start(settings: Settings): Promise<void> {
   const running: RunningService = {}
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal, settings, running))
-  // When the reader of the server's output exits, writes to the closed pipe emit errors. They must not end the server.
+  // When the reader of the server's output exits, writes to the closed pipe emit errors. These errors must not crash
+  // the server.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void exitProcess('crash', 1, { reason: describeError(error) }))
   logWarnings()

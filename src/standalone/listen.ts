@@ -18,7 +18,10 @@ export function getServiceTarget(settings: Settings): ListenTarget {
   return { ...settings, hostVariable: 'HOST', portVariable: 'PORT', exclusive: false }
 }
 
-/** Returns where to listen for the admin port. Processes never share this port, because its metrics are per process. */
+/**
+ * Returns the address to listen on for the admin port. Processes never share this port, because its metrics are per
+ * process.
+ */
 export function getAdminTarget(settings: Settings): ListenTarget {
   const { host, adminHost, adminPort } = settings
   const overrides = { portVariable: 'PLANT_STORE_ADMIN_PORT', reusePort: false, exclusive: true }
@@ -41,7 +44,7 @@ export function findInheritedSockets(
   pid: number = process.pid,
 ): { readonly service?: InheritedSocket; readonly admin?: InheritedSocket | undefined } {
   const { LISTEN_PID, LISTEN_FDS = '', LISTEN_FDNAMES = '' } = environment
-  // The variables might be inherited from a parent process, in which case they describe that process's sockets.
+  // If the variables were inherited from a parent process, they describe that process's sockets.
   if (LISTEN_PID !== String(pid)) return {}
   const names = LISTEN_FDNAMES.split(':')
   const sockets = Array.from({ length: /^[12]$/.test(LISTEN_FDS) ? Number(LISTEN_FDS) : 0 }, (_, i) => {

@@ -44,7 +44,10 @@ export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
   Object.keys(DEFAULT_LEVELS).map((event) => [event as LogEvent, 0]),
 )
 
-/** Maps each variable that names a watched settings file to whether the latest content of the file was rejected. */
+/**
+ * The watched settings files, keyed by the variable that names the file. The value is true if the file's latest content
+ * was rejected.
+ */
 export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
 const pendingReports = new Set<() => void>()
 
@@ -111,7 +114,7 @@ export function describeError(error: unknown): string {
   return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`
 }
 
-/** Formats the code of a system error. If a permission of Node or Deno is missing, adds its flag. */
+/** Formats the code of a system error. If a Node or Deno permission is missing, adds the flag that grants it. */
 export function formatErrorCode(error: unknown): string {
   // Deno's permission errors have no code.
   const { name, code = name, message } = error as NodeJS.ErrnoException

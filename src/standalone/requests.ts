@@ -10,8 +10,8 @@ let generatedCount = 0
 const REQUEST_ID: unique symbol = Symbol('id')
 
 /**
- * Returns the ID of a request, which its response and its log lines contain. This is the client's own ID if it's valid,
- * and otherwise a new one.
+ * Returns a request's ID, which is included in the response and in the log lines. Uses the ID that the client sent if
+ * it's valid, and otherwise generates one.
  */
 export function getRequestId(request: Pick<RequestHead, 'rawHeaders'> & { [REQUEST_ID]?: string | undefined }): string {
   return (request[REQUEST_ID] ??= readRequestId(request) ?? `${ID_PREFIX}${++generatedCount}`)
@@ -32,7 +32,7 @@ const ASTERISK_TARGET = /^(?:\*|https?:\/\/[^/?]+)$/i
 
 /**
  * Creates the router of the standalone server. Routing, CORS and metrics each look up the resource of a request,
- * usually one after another, so the last result is cached.
+ * usually in direct succession, so the last result is cached.
  */
 export function createProgramRouter(paths: readonly string[]): FindResource {
   const route = createRouter('', paths)

@@ -6,7 +6,7 @@ export const DEFAULT_POSTGRES_BATCH = 128
 /** A create or delete that is waiting to become part of a batch. */
 export interface QueuedWrite<Write, Result> {
   readonly write: Write
-  /** The length of the plant's texts, in characters. */
+  /** The length of the plant's name and tag, in characters. */
   readonly length: number
   /** A `performance.now()` time. */
   readonly expiresAt: number
@@ -14,7 +14,10 @@ export interface QueuedWrite<Write, Result> {
   readonly reject: (reason: unknown) => void
 }
 
-/** A batch is full once its texts have this many characters, because a huge batch would delay every other request. */
+/**
+ * A batch is full once its names and tags have this many characters, because a huge batch would delay every other
+ * request.
+ */
 const MAX_BATCH_LENGTH = 2 ** 20
 
 /** Returns how many of the queued writes the next batch contains: 1 to `maxSize`, or 0 if the queue is empty. */

@@ -10,8 +10,7 @@ export class PageBuilder {
   readonly #limit: number
   readonly #maxBytes: number
   /**
-   * The size of the names and tags of the first `#countedPlants` plants, plus the size of the whole JSON texts of the
-   * others.
+   * The size of the names and tags of the first `#countedPlants` plants, plus the size of the others' complete JSON.
    */
   #bytes = 0
   #countedPlants = 0
@@ -39,8 +38,8 @@ export class PageBuilder {
   }
 
   /**
-   * Whether the names and tags add up to `maxBytes`. Counting their bytes is expensive, and only needed once the JSON
-   * texts, which are longer, add up to `maxBytes`.
+   * Whether the names and tags add up to `maxBytes`. Counting their bytes is expensive, and only needed once the
+   * plants' JSON, which is longer, adds up to `maxBytes`.
    */
   get hasReachedMaxBytes(): boolean {
     if (this.#bytes < this.#maxBytes) return false

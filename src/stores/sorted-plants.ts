@@ -9,14 +9,14 @@ const MAX_BLOCK_SIZE = 256
 const MIN_CAPACITY = 4
 
 /**
- * The plants of one owner, as JSON texts sorted by id. They are stored in blocks of fewer than `MAX_BLOCK_SIZE` plants.
- * A binary search over the lowest possible ids of the blocks finds the block of an id.
+ * The plants of one owner, as JSON strings sorted by id. They are stored in blocks of fewer than `MAX_BLOCK_SIZE`
+ * plants. A binary search over the lowest possible ids of the blocks finds the block of an id.
  */
 export class SortedPlants {
   readonly #firstBlock = new SortedMap<string>()
   /**
-   * All blocks by their lowest possible id; undefined while there is only the first block. The first block also
-   * contains the ids below its own key.
+   * All blocks, keyed by the lowest id that each may contain; undefined while there is only one block. The exception is
+   * the first block, which also contains any ids below its key.
    */
   #blocks: SortedMap<SortedMap<string>> | undefined
 

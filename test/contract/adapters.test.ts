@@ -185,7 +185,7 @@ suite('the service with mock requests', { timeout: 60_000 }, () => {
     })
   }
 
-  test('rejects an unconnected request with 401 without waiting for the request body', async () => {
+  test('responds with 401 to a request on an unconnected socket, without waiting for the request body', async () => {
     const request = new IncomingMessage(new Socket())
     const { response } = createRequestAndResponse(request, rejected)
     createPlantStore({ authenticate })(request, response)

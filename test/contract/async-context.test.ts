@@ -141,7 +141,7 @@ const ROWS: readonly Row[] = [
     (open) => sendPipelined(open, createListRequest('ada'), createListRequest('bob')),
     { onResponse: 2, list: 2, onError: 2 },
     { list: () => new Promise(() => undefined) },
-    // The timeout includes an asynchronous `authenticate`, which can take 20 ms on a busy machine.
+    // The timeout includes an asynchronous `authenticate`, which may take 20 ms on a busy machine.
     { storeTimeoutMs: 20, authenticate: (token) => token },
   ],
   [

@@ -80,7 +80,7 @@ export function authenticate(token: string): TokenHolder | null {
   return token === 'reader' ? { owner: token, access: 'read' } : token
 }
 
-/** Creates a POST with these header fields after Authorization. */
+/** Creates a POST with the given header fields after Authorization. */
 function postWithFields(fields: readonly string[]): ContractCase['request'] {
   return (token) => ({ method: 'POST', path: '/plants', fields: [...bearer(token), ...fields], body: MONSTERA })
 }

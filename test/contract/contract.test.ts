@@ -9,7 +9,7 @@ import { TLS } from '../support/wire/tls/certificate.ts'
 import { testCases } from './check-cases.ts'
 import { authenticate } from './contract-cases.ts'
 
-/** The servers of Node core that no document shows. test/package/frameworks.test.ts tests all other hosts. */
+/** The Node core servers that the docs don't show. test/package/frameworks.test.ts tests all other hosts. */
 const SERVERS: readonly (readonly [name: string, protocol: Protocol, create: (plantStore: PlantStore) => Server])[] = [
   ['node:http', 'http', (plantStore) => createServer(plantStore)],
   [

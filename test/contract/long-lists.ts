@@ -6,7 +6,7 @@ import { get, type TestRequest } from '../support/wire/service.ts'
 /** The owners of long lists, and how many plants each owner has. */
 export const LIST_SIZES = { some: 5000, more: 40_000, many: 200_000 }
 
-/** Contains the long lists. The names hardly compress. */
+/** Contains the long lists. The names barely compress. */
 const listStore = memoryStore()
 /** The expected body of each list. */
 export const LIST_BODIES = new Map<string, string>()

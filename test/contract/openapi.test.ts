@@ -134,7 +134,7 @@ suite('the OpenAPI description covers all errors', () => {
   ]
   for (const [error, request, options] of rows) {
     test(`error ${error} in response to ${request.split(' HTTP')[0]}`, async (t) => {
-      // A busy machine can exceed such a short timeout, so the other rows use the default.
+      // A busy machine may exceed such a short timeout, so the other rows use the default.
       const limits = error === 40800 ? { headersTimeoutMs: 100, checkIntervalMs: 20 } : undefined
       const server = await serveContractProgram(t, options, limits)
       const connection = await RawConnection.open(server)

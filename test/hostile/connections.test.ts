@@ -106,7 +106,7 @@ test("1,000 connections that stall mid-request don't block other clients", async
   const stalled: RawConnection[] = []
   while (stalled.length < 1000) {
     const opened = await Promise.all(Array.from({ length: 50 }, () => RawConnection.open(server)))
-    // Half of them stall within the header, the other half before the body.
+    // Half of the connections stall within the header, the other half before the body.
     for (const [i, client] of opened.entries())
       client.send(i % 2 === 0 ? POST_HEADER : `${POST_HEADER}Content-Length: 9\r\n\r\n`)
     stalled.push(...opened)

@@ -40,7 +40,7 @@ const CLIENTS: Readonly<Record<string, (url: string, headers: Record<string, str
   async 'node:http'(url, headers) {
     // Without a Content-Length, the service must count the bytes.
     const options = { method: 'POST', headers: { ...headers, 'Transfer-Encoding': 'chunked' }, agent: false }
-    // The client is still sending when it gets the response, so its connection can be reset afterwards.
+    // The client is still sending when it gets the response, so its connection may be reset afterwards.
     const sent = request(url, options).on('error', () => undefined)
     sent.end(UPLOAD)
     const [response] = (await once(sent, 'response')) as [IncomingMessage]

@@ -13,8 +13,8 @@ export interface HostileCase {
    */
   readonly responses: readonly (number | `node:http ${number}`)[]
   /**
-   * Afterwards, the connection accepts another request ("open"), is closed, discards further bytes until it closes, or
-   * waits for the rest of the request.
+   * The state of the connection after the responses: it accepts another request ("open"), is closed, discards further
+   * bytes until it closes, or waits for the rest of the request.
    */
   readonly connectionState: 'open' | 'closed' | 'discarding' | 'waiting'
   /** Whether the request creates its plant. */
@@ -71,7 +71,7 @@ function get(fields: string): string {
   return request('GET /plants HTTP/1.1', fields)
 }
 
-/** Builds a POST with these header fields, which determine the length of the body. */
+/** Builds a POST with the given header fields, which determine the length of the body. */
 function post(fields: string, body: string): string {
   return request(POST, HOST + TOKEN + JSON_TYPE + fields) + body
 }
@@ -86,7 +86,7 @@ function postChunks(chunks: string): string {
   return post(CHUNKED, chunks)
 }
 
-/** Builds a POST in one chunk, with these header fields instead of a valid Transfer-Encoding. */
+/** Builds a POST in one chunk, with the given header fields instead of a valid Transfer-Encoding. */
 function postChunkedWith(fields: string): string {
   return post(fields, CHUNK + LAST_CHUNK)
 }
@@ -113,7 +113,7 @@ function createUnfinishedRequests(version: string): string {
 
 const NESTING_DEPTH = 100_000
 
-/** Takes 16 KiB, and decompresses to 16 MiB. */
+/** A body of 16 KiB that decompresses to 16 MiB. */
 const GZIP_BOMB = gzipSync(Buffer.alloc(16 * 2 ** 20))
 
 /** The cases, by topic. */

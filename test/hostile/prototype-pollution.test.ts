@@ -36,7 +36,7 @@ function startPostgres() {
   return { store: postgresStore(pool), queries }
 }
 
-suite('prototype pollution of the tag', () => {
+suite('a polluted Object.prototype.tag', () => {
   test('adds no tag to the response for a new plant', async (t) => {
     const server = await servePlants(t)
     const { body } = await whilePolluted({ tag: 'eve' }, () => sendRequest(server, post('ada', FERN)))

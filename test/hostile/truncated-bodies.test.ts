@@ -35,7 +35,7 @@ const HOSTS: Readonly<Record<string, (plants: PlantStore) => Listener>> = {
   },
 }
 
-/** Ends a request whose body is incomplete, as a client or as its server. */
+/** Ends a request whose body is incomplete, on the client's or on the server's side. */
 type EndRequest = (client: RawConnection, request: IncomingMessage) => unknown
 
 const COMMON_ENDS: Readonly<Record<string, EndRequest>> = {
@@ -106,7 +106,7 @@ function recordEvents(): { events: string[]; store: Store; hooks: object } {
   return { events, store, hooks: { onError, onResponse } }
 }
 
-/** Gives the service time to act on the truncated body, which it must not do. */
+/** Gives the service time to act on the truncated body. It must not do so. */
 async function waitForTicks(): Promise<void> {
   for (let i = 0; i < 10; i++) await nextTick()
 }

@@ -80,7 +80,7 @@ async function startHost(t: TestContext, settings: Settings = {}): Promise<TestH
   return { session, requests, events, bytesRead: () => bytesRead, open }
 }
 
-/** Reads the response and closes the stream as the discarding of its body does. */
+/** Reads the response, and then lets the time for discarding the body expire, which closes the stream. */
 async function readRejection(t: TestContext, stream: ClientHttp2Stream): Promise<[status: unknown, body: string]> {
   const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
   const body = await text(stream)

@@ -39,7 +39,7 @@ test('Symbol.asyncDispose drains the server', { timeout: 60_000 }, async () => {
   await createServer(plants)[Symbol.asyncDispose]()
 })
 
-suite('drain() returns the number of connections destroyed at its timeout', { timeout: 60_000 }, () => {
+suite('drain() returns the number of connections that it destroyed when it timed out', { timeout: 60_000 }, () => {
   for (const [name, event, request, received] of [
     ['a connection with a pending response', 'request', GET, ''],
     [

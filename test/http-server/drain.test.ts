@@ -158,7 +158,7 @@ suite('several requests in one packet during a drain', { timeout: 60_000 }, () =
   })
 })
 
-test('a drain closes idle connections and rejects incomplete requests at 90% of its timeout', async (t) => {
+test('a drain closes idle connections and rejects incomplete requests after 90% of the drain timeout', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 2000 })
   const rows: readonly [sent: string, received: RegExp][] = [
     ['', /^$/],
@@ -190,7 +190,7 @@ test('a drain closes idle connections and rejects incomplete requests at 90% of 
   assert.equal(await drained, 0)
 })
 
-test('a drain of a shared port keeps an idle connection until 90% of its timeout', async (t) => {
+test('draining a shared port keeps idle connections open until 90% of the drain timeout has elapsed', async (t) => {
   const http = await serve(t, { drainTimeoutMs: 1000 })
   const startedAt = performance.now()
   const drained = http.drain(true)
@@ -212,14 +212,18 @@ test("a drain doesn't wait for a rejected client that never closes its connectio
   assert.match(await connection.closed, /^HTTP\/1\.1 400 /)
 })
 
-test('a drain rejects a request with 408 at its request timeout', { timeout: 60_000 }, async (t) => {
-  const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
-  const { client: connection } = await connectPair(http.server)
-  const drained = http.drain()
-  connection.send(UNFINISHED)
-  assert.match(await connection.closed, REQUEST_TIMEOUT)
-  await drained
-})
+test(
+  'a drain rejects an incomplete request with 408 when its request timeout expires',
+  { timeout: 60_000 },
+  async (t) => {
+    const http = await serve(t, { drainTimeoutMs: 1000, requestTimeoutMs: 900, checkIntervalMs: 20 })
+    const { client: connection } = await connectPair(http.server)
+    const drained = http.drain()
+    connection.send(UNFINISHED)
+    assert.match(await connection.closed, REQUEST_TIMEOUT)
+    await drained
+  },
+)
 
 test('a drain completes even if accept() fails', { timeout: 60_000 }, async (t) => {
   const http = await serve(t)

@@ -11,7 +11,7 @@ import { createTempDirectory } from '../support/temp-files.ts'
 
 const ADA_LIST_REQUEST = 'GET /plants HTTP/1.0\r\nAuthorization: Bearer YWRh\r\n\r\n'
 
-/** Even half of these plants exceed what the kernel buffers for a client that reads nothing. */
+/** Even half of these plants exceed what the kernel buffers for a client that never reads. */
 const PLANT_COUNT = 500
 const NAME = 'x'.repeat(16_000)
 const BODY = `[${new Array(PLANT_COUNT).fill(`{"name":"${NAME}"}`).join()}]`
@@ -68,7 +68,7 @@ test('a client that reads slowly but steadily receives the complete list', async
   assert.ok(received.endsWith(`\r\n\r\n${BODY}`))
 })
 
-test('the kernel frees the send buffer of a client that reads nothing', linuxOptions, async (t) => {
+test('the kernel frees the send buffer of a connection whose client never reads', linuxOptions, async (t) => {
   const connectTo = await serve(t, 200)
   const startedAt = performance.now()
   const { accepted } = await connectTo(ADA_LIST_REQUEST)
@@ -80,7 +80,7 @@ test('the kernel frees the send buffer of a client that reads nothing', linuxOpt
   assert.deepEqual(findTcpRows(local, remote), [])
 })
 
-suite('a client that reads nothing is disconnected', { timeout: 60_000 }, () => {
+suite('a client that never reads is disconnected', { timeout: 60_000 }, () => {
   const proxied = `${ADA_LIST_REQUEST.replace('1.0', '1.1')}CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n`
   for (const [name, request, extraByte, isUnixSocket] of [
     ['even after sending a CONNECT request', proxied, '', false],

@@ -260,7 +260,7 @@ test('parseJson rejects deeply nested brackets even if the call stack is already
   descend(2_000)
 })
 
-/** Encodes a text as UTF-8, with one character per byte. */
+/** Encodes a string as UTF-8, with one character per byte. */
 function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

@@ -73,7 +73,7 @@ const AUTHORIZED = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`
 const LIVENESS_REQUEST = 'GET /livez HTTP/1.1\r\nHost: a\r\n\r\n'
 const SPACES = ' '.repeat(7000)
 const REJECTED_REQUEST = `GET /livez HTTP/1.1\r\nOrigin: a${SPACES}b\r\nX-Request-Id: a${SPACES}b\r\nno field\r\n\r\n`
-/** With large plants, the response exceeds the socket buffers of a client that reads nothing. */
+/** With large plants, the response exceeds the socket buffers of a client that never reads. */
 const LIST = `GET /plants HTTP/1.1\r\n${AUTHORIZED}\r\n`
 const LARGE_PLANT_COUNT = 1000
 const POST = `POST /plants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n`

@@ -28,7 +28,7 @@ const FAILURE_KINDS: Readonly<Record<string, FailureKind>> = {
   /** The machine is disconnected from the other machines, but not from the program. */
   isolation: { fail: (machine) => machine.etcdProxy.block(), recover: (machine) => machine.etcdProxy.unblock() },
   /**
-   * A machine without a watchdog hangs, and resumes when there is another primary. Before version 3.0.3, Patroni can
+   * A machine without a watchdog hangs, and resumes when there is another primary. Before version 3.0.3, Patroni may
    * fail back to that machine.
    */
   wake: { fail: (machine) => machine.freeze(), recover: (machine) => machine.unfreeze() },

@@ -10,7 +10,7 @@ import { getCode } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 
-// The webpack command is in a separate package, so webpack is called by its API.
+// The webpack command is in a separate package, so webpack is called through its API.
 const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundling')}
 require('webpack')(module.exports).run((error) => { if (error) throw error })`
 const MODULE = 'experiments: { outputModule: true }, mode:'
@@ -46,7 +46,7 @@ async function createBundle(t: CleanupScope, command: string, entry = PROGRAM): 
   return join(project, /\w+\/server\.[cm]js/.exec(command)?.[0] ?? 'ncc/index.js')
 }
 
-/** Starts a bundle, waits until it listens, and returns its URL. */
+/** Starts a bundle, waits until it is listening, and returns its URL. */
 async function startBundle(t: CleanupScope, path: string, page: '0' | '1'): Promise<string> {
   const env = { PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
   const child = startChild(t, process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'ignore'] })

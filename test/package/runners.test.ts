@@ -80,7 +80,7 @@ const TEST_HELPERS = `
   import { sqliteStore } from 'plant-store/sqlite'
 
   async function serve(listener) {
-    // A failed test doesn't close it, and Jest would wait for it.
+    // A failed test doesn't close the server, and Jest would wait for it.
     const server = createServer(listener).unref()
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
     return server
@@ -95,7 +95,7 @@ const TEST_HELPERS = `
     })
   }`
 
-/** Uses stores and a service with the runner's fake timers, and again with real timers. */
+/** Uses stores and a service, first with the runner's fake timers, and then with real timers. */
 const WITH_FAKE_TIMERS = `${TEST_HELPERS}
   test('plant-store works', async () => {
     const [memory, sqlite] = [memoryStore(), sqliteStore(':memory:')]

@@ -57,7 +57,7 @@ async function startInProject(
   const child = spawnInProject(t, project, command, { PORT: String(port), ...env })
   await waitUntil(() => {
     assert.equal(child.exitCode, null, `${command} exited`)
-    // A runtime that is still starting can accept a request and never respond.
+    // A runtime that is still starting may accept a request and never respond.
     const response = sendToPort(port, { method: 'OPTIONS', path: '/plants', fields: [] })
     const hasResponded = response.then(({ status }) => status > 0).catch(() => false)
     return Promise.race([hasResponded, setTimeout(1000, false, { ref: false })])

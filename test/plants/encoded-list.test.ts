@@ -5,7 +5,7 @@ import { EncodedPlant } from '../../src/plants/plant.ts'
 import { createStoreCallMetrics } from '../../src/standalone/metrics/store-call-metrics.ts'
 import { get, sendRequest, servePlants } from '../support/wire/service.ts'
 
-/** Its JSON would change if it were decoded and encoded again. */
+/** A plant whose JSON would change if it were decoded and re-encoded. */
 const PLANT = new EncodedPlant(1n, '"name":"F\\u0065rn"},{') as unknown as NewPlant
 const ENCODED = '[{"name":"F\\u0065rn"}]'
 const DECODED = '[{"name":"Fern"}]'

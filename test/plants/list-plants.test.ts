@@ -223,7 +223,7 @@ for (const version of ['', ' HTTP/1.0', ' HTTP/2.0']) {
       return plants.list(owner, page)
     }
     const port = getPort(await servePlants(t, { store: overrideStore(plants, { list }) }))
-    // A read that doesn't fill its buffer can hide a reset from Node, so that it looks like the end of the response.
+    // A read that doesn't fill its buffer may hide a reset from Node, so that it looks like the end of the response.
     const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(1), callback: () => true } })
     socket.write(`GET /plants${version}\r\nAuthorization: Bearer ada\r\n\r\n`)
     await assert.rejects(once(socket, 'close'), { code: 'ECONNRESET' })

@@ -23,7 +23,7 @@ interface Statement {
   isApplied?: boolean
 }
 
-/** A client's call of a store. */
+/** A client's call to a store. */
 export interface Call {
   readonly number: number
   readonly kind: 'create' | 'delete' | 'list'
@@ -103,7 +103,7 @@ export class ReferenceModel {
       checkRule(effectCount === 0, 'a failed write has no effect:')
   }
 
-  /** Checks that a page equals the plants at some time during its call. */
+  /** Checks that a page matches the plants at some time during its call. */
   checkPage(call: Call, after: bigint | undefined, isMatch: (page: readonly [bigint, string][]) => boolean): void {
     const plants = new Map<string, string>()
     const hasMatched = this.changes.some(({ key, name }, index) => {

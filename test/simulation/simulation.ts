@@ -7,7 +7,7 @@
 //   - creates the code under test on top of fakes that run in `world.time` and get their faults from the scenario,
 //   - logs events with `world.log()`, which are printed for a failing seed,
 //   - calls `world.check()` for each rule, and returns when nothing more can happen. The function can only wait for
-// `world.time`: no I/O, no workers, no real timers. Replace functions of Node's modules, such as `net.connect`, with a
+// `world.time`: no I/O, no workers, no real timers. Replace functions in Node's modules, such as `net.connect`, with a
 // `Stub`. Then write mutants for the system and add it to `systems.ts`. `fc.noBias` around the scenarios keeps them
 // long. Choose weights that make interesting events coincide, and check the effect with `--mutants`.
 import fc from 'fast-check'

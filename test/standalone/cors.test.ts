@@ -49,7 +49,7 @@ const ORIGIN_LIST = `https://a.example, ${LISTED_ORIGIN}`
 const VARY_HEADERS = { vary: 'Origin' }
 const LISTED_HEADERS = { ...VARY_HEADERS, ...createAllowedHeaders(LISTED_ORIGIN) }
 
-/** Sends a request to a program with these allowed origins, or without CORS. */
+/** Sends a request to a program with the given allowed origins, or without CORS. */
 async function requestWithOrigins(
   t: TestContext,
   origins: string | undefined,

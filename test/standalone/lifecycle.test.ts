@@ -171,7 +171,7 @@ test('the standalone server closes its store when it stops', { skip: skipWithout
 })
 
 test(
-  'the standalone server closes its store even if a signal arrives before the server listens',
+  'the standalone server closes its store even if a signal arrives before the server starts listening',
   { skip: skipWithoutSqlite },
   async (t) => {
     const path = createDatabasePath(t)

@@ -153,7 +153,7 @@ suite('a log that nobody reads', { timeout: 120_000 }, () => {
     const count = (event: string) => program.stderr.lines.filter((line) => line.includes(`"event":"${event}"`)).length
     assert.equal(count('response') + Number(first) + Number(second), 2 * REQUESTS + 1)
     assert.equal(count('dropped'), 2)
-    // A line has 20 kB. The program buffers 1 MiB, and the pipe and this process buffer some more.
+    // A line is 20 kB long. The program buffers 1 MiB, and the pipe and this process buffer some more.
     for (const lines of [first, second]) assert.ok(Number(lines) > 100, `${String(lines)} lines were dropped`)
     assert.match(program.stderr.lines.at(-1)!, /"event":"stop","exitStatus":0}$/)
   })
@@ -191,7 +191,7 @@ test('getRootCauseMessage joins the lines of a multi-line message', () => {
   assert.equal(getRootCauseMessage(new Error('Cannot connect.', { cause: new Error(message) })), reason)
 })
 
-test('a permission error of Deno, which has no code, is logged with its name and the missing flag', () => {
+test('a Deno permission error, which has no code, is logged with its name and the missing flag', () => {
   const error = new Error('Requires sys access to "umask", run again with the --allow-sys flag')
   error.name = 'NotCapable'
   assert.equal(formatErrorCode(error), 'NotCapable without --allow-sys')

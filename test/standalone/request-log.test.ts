@@ -45,7 +45,7 @@ test('a failure is logged with its reason but no client data', async (t) => {
 })
 
 suite('repeated failures within a second', () => {
-  test('failures within a second are combined into one line with the latest failure', async (t) => {
+  test('failures within a second are logged as a single line that shows the latest one', async (t) => {
     const events = captureLog(t)
     const port = await serveProgram(t, {}, unavailableStore)
     const startedAt = performance.now()

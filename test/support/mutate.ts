@@ -22,7 +22,7 @@ const TOKENS: readonly string[] = [
   ...['1'.repeat(5000), '['.repeat(100), '"'.repeat(100), ' '.repeat(5000)],
 ]
 
-/** Mutates words, numbers and punctuation of a text in up to four places. Each character represents a byte. */
+/** Mutates words, numbers and punctuation of a string in up to four places. Each character represents a byte. */
 export function mutate(original: fc.Arbitrary<string>, otherTexts: readonly string[]): fc.Arbitrary<string> {
   const change = fc.record({
     position: fc.nat(),

@@ -55,7 +55,7 @@ const tests = listFiles('test')
   .filter((path) => path.endsWith('.test.ts'))
   .sort()
 
-/** Returns all files in a folder, except in folders named peers, whose packages can contain their own tests. */
+/** Returns all files in a folder, except in folders named peers, whose packages may contain their own tests. */
 function listFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`

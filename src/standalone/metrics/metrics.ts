@@ -24,8 +24,8 @@ import { createStoreCallMetrics } from './store-call-metrics.ts'
 const KNOWN_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']
 
 /**
- * Returns the documented statuses of an operation, except 405 (which only other methods get) and 408 (which is sent
- * before the operation is reached).
+ * Returns the documented statuses of an operation, except 405 (returned only for other methods) and 408 (sent before
+ * the operation is reached).
  */
 function getDocumentedStatuses(path: string, method: string): readonly number[] {
   const pathItem = openapi.paths[path as ResourcePath] as Readonly<Record<string, Pick<OperationObject, 'responses'>>>

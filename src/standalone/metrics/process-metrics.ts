@@ -41,7 +41,7 @@ export function createProcessMetrics(): readonly MetricFamily[] {
 /** The maximum number of file descriptors, from the latest scrape that could read it. */
 let maxDescriptors = NaN
 
-/** Creates the metrics of file descriptors, or none on systems without `/proc`. */
+/** Creates the file descriptor metrics. Returns an empty array on systems without `/proc`. */
 export function createDescriptorMetrics(procDirectory = '/proc/self'): readonly MetricFamily[] {
   let openDescriptors: number
   try {

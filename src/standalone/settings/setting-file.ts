@@ -81,7 +81,7 @@ export function warnAboutPermissions({ variable, path, mode }: SettingFile<unkno
 export const endsWithNewline = (bytes: Buffer): boolean => bytes.at(-1) === 0x0a
 
 function decodeUtf8(variable: string, bytes: Buffer): string {
-  // Decoding replaces invalid bytes with U+FFFD, which could make two different owners or paths equal.
+  // Decoding replaces invalid bytes with U+FFFD, which could make two different owners or paths identical.
   if (!isUtf8(bytes)) throw new SettingError(`${variable}: the file must be UTF-8`)
   const content = bytes.toString()
   return content.startsWith('\ufeff') ? content.slice(1) : content

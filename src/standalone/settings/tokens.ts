@@ -41,14 +41,14 @@ const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
  */
 const EXPANDED_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
 /**
- * Matches the 63 remaining digits after an expanded value whose last letter is also a hexadecimal digit, such as
- * `prod`.
+ * Matches the remaining 63 digits of a digest after a value that a shell inserted, if the value's last letter is also a
+ * hexadecimal digit, as in `prod`.
  */
 const EXPANDED_DIGEST_AFTER_WORD = /[g-z][a-f][0-9a-f]{63}$/i
 
 /**
- * Returns whether a plain token looks like a digest or what a shell left of one. Digests aren't secret, so they must
- * never be accepted as tokens.
+ * Returns whether a plain token looks like a digest, or like the remains of a digest in which a shell has expanded
+ * variables. Digests aren't secret, so they must never be accepted as tokens.
  */
 function isLikelyDigest(owner: string, token: string): boolean {
   if (DIGEST_NAME.test(token) || DIGEST_OWNER.test(owner)) return true

@@ -44,7 +44,7 @@ export interface Variable<T> {
 /**
  * Characters that get into a value by accident: from an editor, a web page, an env file with CRLF line endings, or a
  * comment after the value, which Docker and systemd read as part of it. Node decodes bytes that aren't UTF-8 as U+FFFD,
- * which could make two different paths or hosts equal.
+ * which could make two different paths or hosts identical.
  */
 const STRAY_CHARACTER = new RegExp(
   String.raw`[\p{Cc}\u2028\u2029\ufffd]|${INVISIBLE_CHARACTERS}|\s#|${LEADING_OR_TRAILING_STRAY}`,
@@ -71,7 +71,7 @@ function createVariable<T>(
   return { name, defaultValue, description, expects, parse }
 }
 
-/** Formats a text in double quotes, with escapes for everything but printable ASCII. */
+/** Formats a string in double quotes, with escapes for everything but printable ASCII. */
 function escapeText(text: string): string {
   return JSON.stringify(text).replace(/[\x7f-\uffff]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
@@ -136,7 +136,7 @@ export function originList(name: string): Variable<Origins | undefined> {
   return { ...list, parse: (value) => list.parse(value.trim()) }
 }
 
-/** Returns whether a text is an origin as browsers send it: in lower case, without the default port or a path. */
+/** Returns whether a string is an origin as browsers send it: in lower case, without the default port or a path. */
 function isOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false
   const { protocol, host } = new URL(text)
@@ -177,7 +177,7 @@ function findNearestName(name: string, knownNames: readonly string[]): string {
 /** Removes our prefix, so that PORT is the name closest to PLANT_STORE_PORT. */
 const removePrefix = (name: string): string => (name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name)
 
-/** Returns the Levenshtein distance between two texts, in time proportional to the product of their lengths. */
+/** Returns the Levenshtein distance between two strings, in time proportional to the product of their lengths. */
 function computeEditDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (const [i, char] of Array.from(a).entries()) {

@@ -42,7 +42,7 @@ export function watchFile<T>(
     timer = setTimeout(() => queueCheck(false), delayMs).unref()
   }
 
-  /** Runs one check at a time, because reading a file on a network drive can be slow. */
+  /** Runs one check at a time, because reading a file on a network drive may be slow. */
   function queueCheck(isForced: boolean): void {
     latestCheck = latestCheck.then(() => check(isForced))
   }

@@ -24,7 +24,7 @@ export function cancelStatement(connection: Connection, timeoutMs: number): Prom
 
     const { remoteAddress } = (connection.connection?.stream ?? {}) as Partial<Socket>
     const socket = connect(addressOf(connection, remoteAddress))
-    // The timeout applies to each of the up to four round trips, because the server might be far away.
+    // There are up to four round trips, and the timeout applies to each of them, because the server might be far away.
     const timer = setTimeout(() => socket.destroy(new NoResponseError(timeoutMs)), timeoutMs)
     let isSent = false
     // The server doesn't respond to a cancel request. It closes the connection after it has sent the signal.

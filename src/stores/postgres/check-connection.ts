@@ -27,8 +27,8 @@ export async function checkConnection(connection: Connection, schema: string | n
   }
   const outdatedCollation = await findOutdatedCollation(connection, inspection)
   if (outdatedCollation !== null) {
-    // Not an UnsuitableDatabaseError, which would end the standalone server. The server can wait until the indexes have
-    // been rebuilt.
+    // Not an UnsuitableDatabaseError, which would stop the standalone server. The server can wait until the indexes
+    // have been rebuilt.
     const table = `${inspection.schema}.plant_store_plants`
     throw new Error(
       `The sort order of ${outdatedCollation} may have changed since the indexes of ${table} ` +

@@ -6,7 +6,7 @@ type Listener = (chunk: Buffer) => unknown
 const wrappedListeners = new WeakSet<Listener>()
 
 /**
- * Closes a connection when the driver can't parse a response, such as a text that exceeds the maximum length of a
+ * Closes a connection when the driver can't parse a response, such as a value that exceeds the maximum length of a
  * string, or garbage from a broken proxy. `pg` parses in a `data` listener, so the exception would otherwise crash the
  * process.
  */

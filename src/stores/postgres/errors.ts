@@ -124,7 +124,7 @@ export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23
 export const isSinglePlantError: ErrorPredicate = (error) =>
   isRejectedValue(error) || (matchesSqlState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')
 /**
- * Whether a row is too large for an index, which happens only with a long owner, or for a table that stores texts
+ * Whether a row is too large for an index, which happens only with a long owner, or for a table that stores strings
  * inline. The routine is checked because 54000 has many other causes.
  */
 export const isRowTooLarge: ErrorPredicate = (error) =>
@@ -138,7 +138,7 @@ const ROW_TOO_LARGE_ROUTINES =
 const routineOf = (error: unknown): string => (error as { routine?: string }).routine ?? ''
 
 /**
- * Returns the SQLSTATE of an error that the server sent. Node's own codes, such as EPIPE, look like an SQLSTATE that a
+ * Returns the SQLSTATE of an error that the server sent. Node's own codes, such as EPIPE, look like a SQLSTATE that a
  * trigger might raise. They are excluded unless the error has a `severity`, as server errors do.
  */
 function sqlStateOf(error: unknown): string | undefined {

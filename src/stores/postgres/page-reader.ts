@@ -8,7 +8,8 @@ import type { StatementSender } from './statement-sender.ts'
 import { LARGE_TEXT_BYTES, LIST, LIST_LARGE } from './statements.ts'
 
 /**
- * A row of LIST or LIST_LARGE. LIST returns null for the texts of a large plant; only LIST_LARGE returns `isFollowed`.
+ * A row of LIST or LIST_LARGE. LIST returns null for the name and tag of a large plant; only LIST_LARGE returns
+ * `isFollowed`.
  */
 type PlantRow = readonly [id: string, name: string | null, tag: string | null, isFollowed?: 't' | 'f']
 
@@ -19,7 +20,7 @@ type PlantRow = readonly [id: string, name: string | null, tag: string | null, i
 export function createPageReader(
   sender: StatementSender,
 ): (owner: string, request: PageRequest) => Promise<EncodedPage> {
-  // Large plants often come one after another, so after a page with large plants, start with LIST_LARGE.
+  // If a page had large plants, the next one probably has some too, so start with LIST_LARGE.
   let hasLargePlants = false
 
   return async (owner, request) => {

@@ -103,8 +103,8 @@ export interface PostgresStore extends Store {
  *
  * You own the pool: end it yourself. The store adds an `error` listener to the pool, because an error on an idle
  * connection would otherwise crash the process. The pool replaces such a connection.
- * @param pool a connection pool, for a database with the encoding UTF8. Set its `connectionTimeoutMillis`, because
- *   without that the pool waits forever for an unresponsive server
+ * @param pool a connection pool, for a database with the encoding UTF8. Set its `connectionTimeoutMillis`, because the
+ *   pool otherwise waits forever for an unresponsive server
  * @throws TypeError if the pool or an option is invalid
  *
  * @example
@@ -140,7 +140,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
           const { rowCount } = await sender
             .send(singleStatement, write)
             .catch((error: unknown) => rethrowTooLongOwner(error, write[0]!))
-          // This doesn't compare with 1, because a foreign table may have several rows for a plant.
+          // Don't compare the row count with 1, because a foreign table may have several rows for a plant.
           return [rowCount !== 0]
         }
         const columns = batch[0]!.map((_, column) => batch.map((values) => values[column]))

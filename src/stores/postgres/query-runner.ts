@@ -54,8 +54,8 @@ function throwIfTimedOut({ timeoutError }: PendingQuery): void {
  * of an earlier generation are closed instead of used.
  *
  * **Outages.** While the server is unresponsive, queries wait until the outage detector gets a response from it.
- * Sending them would occupy one connection after another, and leave a session on the server for each connection that is
- * closed.
+ * Sending these queries would occupy one connection after another, and would leave a session on the server for each
+ * connection that is closed.
  */
 export class QueryRunner {
   readonly #pool: ConnectionPool
@@ -76,7 +76,7 @@ export class QueryRunner {
   #table: Table = { schema: '', resetsCommitSettings: false }
   /** Whether the table has been found. After that, `#table.schema` never changes. */
   #hasTable = false
-  /** The texts and names of the statements for the current `#table`. */
+  /** The SQL and names of the statements for the current `#table`. */
   #renderedStatements = new WeakMap<Statement['text'], Pick<Query, 'text' | 'name'>>()
   readonly #onWarning: (message: string) => void
   readonly #reportedWarnings = new Set<string>()
@@ -110,7 +110,7 @@ export class QueryRunner {
       const { connection, resultPromise, timeoutError } = pending
       if (connection === undefined) {
         if (isProgrammingError(error)) throw error
-        // The pool might just be exhausted, so don't start a new generation.
+        // Don't start a new generation, because the pool might merely be exhausted.
         if (isTimeout(error)) this.#outage.begin(startedAt)
         throw new StoreUnavailableError('The database is unavailable.', { cause: error })
       }
@@ -185,11 +185,11 @@ export class QueryRunner {
         hadTable = this.#hasTable
         const inspecting = checkConnection(connection, hadTable ? this.#table.schema : null)
         inspection = await withDeadline(inspecting, this.#graceMs, () => new NoResponseError(this.#graceMs))
-        // If another connection has found the table in the meantime, check again, in the schema of that table.
+        // If another connection has found the table in the meantime, check again, in that table's schema.
       } while (this.#hasTable && !hadTable)
       this.#applyInspection(inspection)
     } catch (error) {
-      // Older connections use the same table, or one that new connections no longer find, so close them too.
+      // Close older connections too: they use the same table, or a table that new connections no longer find.
       if (error instanceof UnsuitableDatabaseError) this.#startNewGeneration()
       connection.release(error as Error)
       throw error
@@ -199,7 +199,7 @@ export class QueryRunner {
     this.#lastChecked = connection
   }
 
-  /** Closes all connections before their next use, except those that are checked from now on. */
+  /** Makes all connections that have been checked so far close before their next use. */
   #startNewGeneration(): void {
     this.#generation++
   }
@@ -225,7 +225,7 @@ export class QueryRunner {
     if (rendered === undefined) {
       const text = renderText(this.#table)
       // Behind a pooler, another store might have prepared its own statements in this session. A digest of the text
-      // ensures that a name never refers to two different texts.
+      // ensures that a name never refers to two different statements.
       const digest = createHash('sha256').update(text).digest('hex').slice(0, 16)
       rendered = { text, name: `${name} ${digest}` }
       this.#renderedStatements.set(renderText, rendered)
@@ -262,7 +262,7 @@ export class QueryRunner {
   async #requestCancel(connection: Connection): Promise<boolean> {
     const startedAt = performance.now()
     const cancelError = await cancelStatement(connection, this.#graceMs).catch((error: unknown) => error)
-    // Either the request was sent, or canceling isn't possible.
+    // Unless the attempt timed out, the request was sent, or it can't be sent at all.
     if (!isTimeout(cancelError)) return true
     this.#startNewGeneration()
     this.#outage.begin(startedAt)

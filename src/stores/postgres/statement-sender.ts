@@ -60,7 +60,10 @@ export class StatementSender {
     return performance.now() + this.#options.timeoutMs
   }
 
-  /** Sends a statement. Empties `values` when it has succeeded. @throws StoreUnavailableError if retrying can help */
+  /**
+   * Sends a statement. Empties `values` once the statement has succeeded.
+   * @throws StoreUnavailableError if retrying can help
+   */
   async send(statement: Statement, values: unknown[], expiresAt: number = this.createDeadline()): Promise<QueryResult> {
     const { writes } = statement
     if (writes === undefined) return this.#send(statement, values, expiresAt)

@@ -65,8 +65,8 @@ const insertInto = (table: Table): string => `INSERT INTO ${qualifiedNameOf(tabl
 
 /**
  * Two statements that change nothing, but fail if a create, a delete or a list would fail. RETURNING checks the
- * privilege to read the columns, and fails if the table has a rule with DO INSTEAD NOTHING. They are separate because
- * CockroachDB rejects a statement that does both.
+ * privilege to read the columns, and fails if the table has a rule with DO INSTEAD NOTHING. The two are separate
+ * because CockroachDB rejects a single statement that deletes and inserts.
  */
 export const CHECK_WRITABLE: readonly Statement[] = [
   unprepared((table) => `DELETE FROM ${qualifiedNameOf(table)} WHERE false RETURNING owner, id, name, tag`),
@@ -127,8 +127,8 @@ export const DELETE_ONE: Statement = {
     `DELETE FROM ${qualifiedNameOf(table)} WHERE owner ${EQ} $1 AND id ${EQ} $2 ${resetCommitSettings('AND', table)}`,
 }
 
-// Also sorts by key. The LIMIT makes the planner expect few keys. Otherwise, a plan that was cached while the table was
-// small would still scan the whole table after it has grown.
+// Sorts by key, as CREATE_MANY does. The LIMIT makes the planner expect few keys. Otherwise, a plan that was cached
+// while the table was small would still scan the whole table after it has grown.
 export const DELETE_MANY: Statement = {
   writes: 'other',
   name: 'plant-store delete many',
@@ -148,9 +148,9 @@ const NAME_BYTES = 'pg_catalog.octet_length(plants.name)'
 const TAG_BYTES = 'pg_catalog.octet_length(plants.tag)'
 const PAGE_CLAUSE = `WHERE plants.owner ${EQ} $1 AND plants.id ${GE} $2 AND ${IS_VOLATILE} ORDER BY plants.id LIMIT $3`
 
-// Returns NULL instead of the texts of large plants, which could make a page huge. The server knows the length of a
-// text without reading it. Ids are cast to text, so that they're the same even if the driver requests results in binary
-// format.
+// Returns NULL instead of the names and tags of large plants, which could make a page huge. The server knows the length
+// of a string without reading it. Ids are cast to text, so that they're the same even if the driver requests results in
+// binary format.
 export const LIST: Statement = {
   writes: undefined,
   name: 'plant-store list',
@@ -161,9 +161,8 @@ export const LIST: Statement = {
 }
 
 /**
- * Returns a page that ends with the plant whose texts bring the size of the page to $4 bytes. The server takes 1.5
- * times as long as for LIST, because it counts the bytes. The last column says whether another plant follows among the
- * $3 plants that were read.
+ * Returns a page that ends once its names and tags total $4 bytes. The server takes 1.5 times as long as for LIST,
+ * because it counts the bytes. The last column says whether another plant follows among the $3 plants that were read.
  */
 export const LIST_LARGE: Statement = {
   writes: undefined,

@@ -33,8 +33,9 @@ const collapseWhitespace = (sql: string): string => sql.replace(/\s+/g, ' ')
 /** A connection to a plant database, regardless of the driver. Its errors contain the name of the database file. */
 export class SqliteConnection {
   /**
-   * The error of the last failed transaction, unless the database was locked or only one plant was rejected. The error
-   * of a failed commit is never replaced. The write queue resets this to undefined when a probe write succeeds.
+   * The error of the last failed transaction. Failures caused by a locked database or by a single rejected plant aren't
+   * recorded. Once a commit has failed, later errors don't overwrite its error. The write queue clears this when a
+   * probe write succeeds.
    */
   writeError: unknown
   readonly #handle: SqliteHandle

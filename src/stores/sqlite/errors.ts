@@ -32,7 +32,7 @@ export const isRejectedValue = (error: unknown): boolean => /_(?:CONSTRAINT|TOOB
 const isTransient = (error: unknown): boolean => resultCodeOf(error) !== undefined && !isRejectedValue(error)
 const messageOf = (error: unknown, file: string): string => `SQLite database ${file}: ${(error as Error).message}`
 
-/** Adds the database's name to the message of an SQLite error. @returns StoreUnavailableError if retrying can help */
+/** Adds the database's name to the message of a SQLite error. @returns StoreUnavailableError if retrying can help */
 export function toStoreError(error: unknown, file: string): Error {
   if (error instanceof StoreUnavailableError) return error
   const ErrorClass = isTransient(error) ? StoreUnavailableError : Error

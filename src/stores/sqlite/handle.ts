@@ -54,7 +54,7 @@ export function prepareWithBigInts(handle: SqliteHandle, sql: string): SqliteSta
   return statement
 }
 
-/** Returns the columns of the first row. The options of the handle decide whether rows are objects or arrays. */
+/** Returns the columns of the first row. The handle's options decide whether rows are objects or arrays. */
 export function firstRow(rows: unknown): unknown[] {
   if (!Array.isArray(rows)) throw new Error('the driver must return rows synchronously, as node:sqlite does')
   return Object.values(rows[0] as object)

@@ -5,7 +5,7 @@ const CONTROL_CHARACTER = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 const INVISIBLE_CHARACTER = new RegExp(INVISIBLE_CHARACTERS, 'u')
 const STRAY_CHARACTER = new RegExp(LEADING_OR_TRAILING_STRAY, 'u')
 /**
- * Schemes that are rejected unless they're a lowercase `file:`, because SQLite would treat them as part of the file
+ * Matches URI schemes. All but a lowercase `file:` are rejected, because SQLite would treat them as part of the file
  * name.
  */
 const URL_SCHEME = /^(?:file|sqlite):/i

@@ -65,15 +65,15 @@ const DEFAULT_OPTIONS: Resolved<SqliteStoreOptions> = {
 const PING_TIMEOUT_MS = 1000
 
 /**
- * SQLite generates the same JSON text that `encodeFields` would, which is faster than encoding the plants in
- * JavaScript.
+ * Lets SQLite generate the JSON: it's the same text that `encodeFields` would produce, and faster than encoding the
+ * plants in JavaScript.
  */
 const SELECT_PLANTS = `
   SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${SEPARATOR}'
   FROM main.plants WHERE owner = ?`
 
 /**
- * Creates a store that keeps plants in an SQLite file. Acknowledged writes survive kill -9 and power loss: a create or
+ * Creates a store that keeps plants in a SQLite file. Acknowledged writes survive kill -9 and power loss: a create or
  * delete resolves once it is committed with `synchronous=FULL`. Writes that arrive in the same tick of the event loop
  * share a commit.
  *

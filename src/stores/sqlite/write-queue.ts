@@ -61,8 +61,8 @@ export class WriteQueue {
   }
 
   /**
-   * Checks that the database is writable, by running a statement under the write lock that inserts nothing. After a
-   * write has failed, actually writes a plant instead.
+   * Checks that the database is writable: takes the write lock and runs a statement that inserts nothing. After a write
+   * has failed, actually writes a plant instead.
    * @throws Error if plants can't be created now
    */
   checkWritable(): void {

@@ -14,7 +14,7 @@ const END_MS = 45_000
 
 const { setImmediate: realTick } = globalThis
 
-/** How many ticks of the real event loop without activity mean that `node:http2` has nothing more to do. */
+/** After this many ticks of the real event loop without activity, `node:http2` has nothing more to do. */
 const QUIET_TICKS = 3
 
 type TimedAction = readonly [ms: number, act: () => void]

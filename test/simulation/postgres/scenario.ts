@@ -58,7 +58,7 @@ const RANDOM_CODES = Object.keys(SERVER_ERRORS).filter((code) => {
   return !['53100', '54000', '42501', '22021', '42P01', '42P07'].includes(code)
 })
 
-/** A fault of a statement. */
+/** A fault in a statement. */
 const statementFault = fc.oneof(
   fc.record({ kind: fc.constant('slow' as const), work: ms, back: ms }),
   fc.record({
@@ -74,14 +74,14 @@ const statementFault = fc.oneof(
 )
 export type StatementFault = typeof statementFault extends fc.Arbitrary<infer T> ? T : never
 
-/** A fault of a new connection. Also applies to connections that check whether the server is reachable. */
+/** A fault in a new connection. Also applies to connections that check whether the server is reachable. */
 const connectFault = fc.record({
   kind: fc.constantFrom('slow', 'refused', 'full', 'dies', 'mute'),
   ms,
 })
 export type ConnectFault = typeof connectFault extends fc.Arbitrary<infer T> ? T : never
 
-/** A fault of a cancellation. */
+/** A fault in a cancellation. */
 const cancelFault = fc.record({
   kind: fc.constantFrom('slow', 'refused', 'reset', 'mute', 'unheard', 'late', 'ended', 'noTls'),
   ms,
@@ -141,7 +141,7 @@ const pause = fc.oneof(
 /** Generates true in one of `times` scenarios. */
 const oneIn = (times: number): fc.Arbitrary<boolean> => fc.nat(times - 1).map((number) => number === times - 1)
 
-// fast-check's bias towards small values would make coincidences rare.
+// fast-check's bias toward small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     timeoutMs: fc.constantFrom(300, 1000, 2000),

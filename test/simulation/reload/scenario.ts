@@ -9,7 +9,7 @@ const ms = fc.oneof(
   { arbitrary: fc.nat(15_000), weight: 1 },
 )
 
-/** A fault of a file system operation. */
+/** A fault in a file system operation. */
 const fault = fc.record({ ms, code: fc.constantFrom(undefined, undefined, 'EIO', 'EMFILE') })
 export type Fault = typeof fault extends fc.Arbitrary<infer T> ? T : never
 
@@ -99,7 +99,7 @@ const event = fc.oneof(
 export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
 export type Change = Exclude<Event, { name: 'signal' }>
 
-// fast-check's bias towards small values would make coincidences rare.
+// fast-check's bias toward small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     /** The end of the initial files: a newline or nothing. */

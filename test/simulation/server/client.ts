@@ -176,6 +176,6 @@ export class Client extends ConnectionChecker {
       )
     }
     const isIdle = this.now - this.wire.lastActiveAt >= headersTimeoutMs
-    this.check(isDraining || isIdle || this.#hasEnded, 'an idle connection stays open until its timeout')
+    this.check(isDraining || isIdle || this.#hasEnded, 'an idle connection stays open until its keep-alive timeout')
   }
 }

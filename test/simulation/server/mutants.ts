@@ -41,7 +41,7 @@ export const mutants: MutantsByFile = {
     ['a throttled connection is not read after a pause', "socket.on('resume', scheduleRead)", ''],
   ],
   'src/http-server/connections.ts': [
-    ['a client that reads nothing is not disconnected', 'resetConnection(socket)\n', 'void resetConnection\n'],
+    ['a client that never reads is not disconnected', 'resetConnection(socket)\n', 'void resetConnection\n'],
     ['a connection is closed while the store is slow', 'else if (isIdle(getConnection(socket)!)) {', 'else {'],
     [
       'an idle connection is closed although a request arrived while the process was busy',

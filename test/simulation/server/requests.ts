@@ -30,7 +30,7 @@ const KEEP_ALIVE_KINDS = {
   wrong: { line: POST, body: 'whole', token: 'none', expectedCode: 40101 },
 } satisfies Readonly<Record<string, RequestKind>>
 
-/** No request runs after one of these. */
+/** Requests after which no other request on the connection runs. */
 const CLOSING_KINDS = {
   close: { line: 'GET /plants', fields: `${HOST}Connection: close\r\n`, expectedCode: 200, closesConnection: true },
   noHost: { line: 'GET /plants', fields: '', expectedCode: 40000, closesConnection: true },

@@ -16,7 +16,7 @@ const FAULT_KINDS = [
   'fault',
 ] as const
 
-/** A fault of a store call or a token lookup. */
+/** A fault in a store call or a token lookup. */
 const fault = fc.record({
   kind: fc.constantFrom(...FAULT_KINDS),
   ms: fc.oneof(fc.nat(3), fc.nat(60), fc.nat(300)),

@@ -107,7 +107,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     client.onRequestEvent()
     world.check(
       !client.isReadThrottled || client.queuedCount <= MAX_QUEUED_THROTTLED,
-      'while the guard is active, few requests of a connection are queued',
+      'while the guard is active, few requests per connection are queued',
     )
   }
 
@@ -201,7 +201,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
       world.log('drained', count)
       world.check(getOpenClients().length === 0, 'no connection is open after a drain')
       const isInTime = time.now <= drainStartedAt + scenario.drainTimeoutMs + getToleranceMs()
-      world.check(isInTime, 'a drain ends by its timeout')
+      world.check(isInTime, 'a drain ends before the drain timeout')
       const isCorrectCount = count >= openAtTimeout && count <= openAtTimeout + lateClients
       world.check(isCorrectCount, 'a drain reports how many connections it destroyed:', count, openAtTimeout)
       closedCount = count

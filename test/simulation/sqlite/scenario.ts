@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { LIST_FIELDS, WRITE_FIELDS } from '../clients.ts'
 import { faultSequences } from '../simulation.ts'
 
-/** A fault of an SQLite operation: BEGIN, a statement, COMMIT or ROLLBACK. */
+/** A fault in a SQLite operation: BEGIN, a statement, COMMIT or ROLLBACK. */
 const fault = fc.record({
   kind: fc.constantFrom('slow', 'busy', 'io', 'full', 'memory', 'corrupt', 'end'),
   ms: fc.oneof(fc.nat(20), fc.nat(1200)),
@@ -38,7 +38,7 @@ const event = fc.oneof(
 )
 export type Event = typeof event extends fc.Arbitrary<infer T> ? T : never
 
-// fast-check's bias towards small values would make coincidences rare.
+// fast-check's bias toward small values would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     busyTimeoutMs: fc.constantFrom(0, 100, 1500),

@@ -11,7 +11,7 @@ import { scenarios, type Event, type Fault, type Scenario } from './scenario.ts'
 
 const statSyncStub = new Stub<(path: string) => unknown>(fs, 'statSync')
 
-/** A server with an SQLite store, and a second process that writes to the same file. */
+/** A server with a SQLite store, and a second process that writes to the same file. */
 export const sqlite: SimulatedSystem<Scenario> = { name: 'sqlite', scenarios, mutants, play }
 
 /** How much longer a call may take than its wait for locks plus the delays of the disk. */

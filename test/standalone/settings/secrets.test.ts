@@ -68,7 +68,7 @@ async function waitUntilNothingFound(program: Program): Promise<void> {
   })
 }
 
-suite('the memory of the standalone server', () => {
+suite("tokens in the standalone server's memory", () => {
   test('the memory contains no tokens from the token file after the start or a reload', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })

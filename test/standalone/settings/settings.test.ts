@@ -178,7 +178,7 @@ suite('a node:cluster worker', { timeout: 60_000 }, () => {
   const container = `import { pathToFileURL } from 'node:url'
     await import(pathToFileURL(process.env.pm_exec_path).href)`
 
-  /** Runs the program in a worker, which prints its exit status or that it listens. */
+  /** Runs the program in a worker, which prints its exit status, or reports that it is listening. */
   function runWorker(
     t: TestContext,
     environment: Environment,

@@ -148,7 +148,7 @@ const DIGESTS = '0 1 2 3 4 5 6 7 8 9 a b c d e f 00 2434 07 a1 99999'
 
 const LEGACY_DIGESTS = DIGESTS.map((digest) => `ada:$sha256$${digest}`)
 
-/** Runs a script for each text, which replaces `TEXT`, and returns the printed lines. */
+/** Runs the script once for each string, with `TEXT` replaced by the string. Returns the printed lines. */
 function printTexts(command: string, args: readonly string[], script: string, texts: readonly string[]): string[] {
   const input = texts.map((text) => script.replace('TEXT', () => text)).join('\n')
   const environment = { PATH: process.env['PATH'] }

@@ -17,7 +17,7 @@ const CANCEL_7 = '0000001004d2162e00000007fffffffe'
 
 const BACKEND = { processID: 7, secretKey: -2, host: '127.0.0.1' }
 
-/** Creates a connection with the methods that the store requires, and these fields. */
+/** Creates a connection with the methods that the store requires, and the given fields. */
 function createConnection(fields: object): Parameters<typeof cancelStatement>[0] {
   return { query: () => Promise.reject(new Error()), release: () => undefined, on: () => undefined, ...fields }
 }

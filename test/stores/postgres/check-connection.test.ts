@@ -233,7 +233,7 @@ test(
     const { store, warnings } = await createTableAndStore(`CREATE TABLE plant_store_plants ${columns};
     CREATE UNIQUE INDEX own ON plant_store_plants (owner, id);
     INSERT INTO plant_store_plants VALUES ('ann', 1, 'first'), ('ann', 2, 'fern'), ('Ann', 1, 'moss')`)
-    // As if the index had failed to find the first plant when it was created again.
+    // Creates a duplicate plant, as if the index had failed to find the first one.
     const isReady = (value: boolean) => `UPDATE pg_index SET indisready = ${value} WHERE indexrelid = 'own'::regclass`
     await pool.query(isReady(false))
     await pool.query(`INSERT INTO plant_store_plants VALUES ('ann', 1, 'again')`)

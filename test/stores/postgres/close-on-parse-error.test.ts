@@ -1,4 +1,4 @@
-// Responses that the driver can't parse: `pg` parses in a listener, where an exception would end the process.
+// Responses that the driver can't parse: `pg` parses in a listener, where an exception would crash the process.
 import assert from 'node:assert/strict'
 import { createServer, connect } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
@@ -79,7 +79,7 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
     await store.list('ann', { limit: 1, maxBytes: 1 })
   })
 
-  test('an unreadable response while connecting does not end the standalone server', async (t) => {
+  test('an unreadable response while connecting does not crash the standalone server', async (t) => {
     const { port } = await startMessageServer(t, (socket) => {
       socket.write(Buffer.from(MESSAGES['an unknown authentication method'], 'hex'))
     })

@@ -176,7 +176,7 @@ test('the standalone server exits with status 2 if the table is missing and PLAN
   assert.deepEqual(await createPlant(program), CREATED)
 })
 
-/** Starts a program whose role has only these privileges on the existing table. */
+/** Starts a program whose role has only the given privileges on the existing table. */
 async function startWithRights(t: TestContext, rights: string) {
   const { database, url } = await openProxiedDatabase(t)
   const role = `${database.config.database}_clerk`
@@ -212,8 +212,8 @@ for (const rights of ['SELECT, INSERT', 'SELECT, DELETE, INSERT (owner, id, name
 for (const setting of ['server_encoding', 'client_encoding']) {
   test(`the standalone server exits with status 2 if the ${setting} is not UTF-8`, async (t) => {
     const { database, url } = await openProxiedDatabase(t)
-    // The driver requests UTF-8, but a proxy between it and the server could change the encoding. Here a replaced
-    // function of the server pretends that this has happened.
+    // The driver requests UTF-8, but a proxy between it and the server could change the encoding. A replaced server
+    // function simulates this here.
     await database.openPool().query(
       `SET allow_system_table_mods = on;
       CREATE OR REPLACE FUNCTION pg_catalog.current_setting(text) RETURNS text LANGUAGE sql STABLE AS

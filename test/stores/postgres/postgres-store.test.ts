@@ -17,7 +17,7 @@ const pool = database.openPool()
 await postgresStore(pool).migrate()
 beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 
-// An application can have changed the parser of bigint; the store must not depend on the default.
+// An application may have changed the bigint parser; the store must not depend on the default.
 types.setTypeParser(types.builtins.INT8, Number)
 storeConformance({
   test,

@@ -29,7 +29,7 @@ const DIGEST = / [0-9a-f]{16}$/
 
 const ONE_ROW_CHANGED: QueryResult = { rows: [], rowCount: 1 }
 
-/** Creates a store whose pool returns these responses in order, and then succeeds. */
+/** Creates a store whose pool returns the given responses in order, and then succeeds. */
 function createScriptedStore(responses: readonly (QueryResult | Error)[], options: PostgresStoreOptions = {}) {
   /** The name (or the text, for unnamed statements) and the values of each statement. */
   const sentQueries: unknown[][] = []

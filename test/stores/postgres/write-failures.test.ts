@@ -137,7 +137,7 @@ test('a batch is not split after an error that affects every plant', async (t) =
   const outcomes = await Promise.all(creates.map((create) => captureError(create)))
   assert.deepEqual(new Set(outcomes.map((error) => (error as { code: string }).code)), new Set(['54000']))
   assert.doesNotMatch(String(outcomes[0]), /owner is too long/)
-  // The first is sent alone, and then there are two batches.
+  // The first create is sent alone, and the others in two batches.
   assert.equal(statements, 3)
 })
 
@@ -233,7 +233,7 @@ test('docs/postgres.md states the actual error code for each SQLSTATE', () => {
   const { text } = readDocument('docs/postgres.md')
   const rows = [...text.matchAll(/^\| ((?:`\w+`(?:, )?)+) \|.*\| (50\d\d\d) \|$/gm)]
   const documented = new Map(rows.flatMap(([, codes, error]) => codes!.match(/\w+/g)!.map((code) => [code, error])))
-  /** Looks up the SQLSTATE, or its class if only that is listed. */
+  /** Looks up the SQLSTATE, or its class if only the class is listed. */
   const errorOf = (code: string) => documented.get(code) ?? documented.get(code.slice(0, 2)) ?? '50000'
   const ERRORS: Readonly<Record<string, string>> = { 'nothing done': '50300', unknown: '50301', fault: '50000' }
   for (const [outcome, codes] of Object.entries(CODES)) {

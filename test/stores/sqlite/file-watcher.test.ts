@@ -74,7 +74,7 @@ suite('the store rejects all operations if its file has changed', { skip: skipWi
     },
   )
 
-  test('the store rejects all operations after a symbolic link is redirected to another file', async (t) => {
+  test('the store rejects all operations after a symbolic link is pointed at another file', async (t) => {
     const path = createDatabasePath(t)
     const link = join(dirname(path), 'link.db')
     symlinkSync(path, link)
@@ -157,7 +157,7 @@ test(
     const path = createDatabasePath(t)
     const handle = openSqlite(t, path)
     const { store, warnings } = await openStoreWithPlant(t, path, handle)
-    // The handle's file has the permissions of the umask.
+    // Discards the warning about the permissions of the file, which come from the umask.
     warnings.length = 0
     for (const mebibytes of [63, 64, 127, 128, 600, 1000, 63, 64]) {
       truncateSync(`${path}-wal`, mebibytes * 2 ** 20)

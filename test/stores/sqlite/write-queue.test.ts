@@ -60,7 +60,7 @@ test('ping() fails if a column is missing', { skip: skipWithoutSqlite }, async (
   await assert.rejects(async () => store.ping(), /plants has no column named tag$/)
 })
 
-test('ping() repeats a failed write probe after one second', { skip: skipWithoutSqlite }, async (t) => {
+test('ping() retries a failed write probe after one second', { skip: skipWithoutSqlite }, async (t) => {
   const path = createDatabasePath(t)
   const handle = openSqlite(t, path)
   const store = sqliteStore(handle)
@@ -86,7 +86,7 @@ test('ping() repeats a failed write probe after one second', { skip: skipWithout
 })
 
 test(
-  'the next write commits queued writes if a fake timer has dropped the retry',
+  'the next write also commits queued writes whose retry timer was dropped by a timer mock',
   { skip: skipWithoutSqlite },
   async (t) => {
     const { path, store } = openSqliteStore(t)

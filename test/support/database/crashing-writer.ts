@@ -1,4 +1,4 @@
-// Creates and deletes plants with an SQLite store, and prints a line for each call and each result. Then it kills
+// Creates and deletes plants with a SQLite store, and prints a line for each call and each result. Then it kills
 // itself, so that a WAL remains. See test/stores/sqlite/faults.test.ts.
 import { writeSync } from 'node:fs'
 import process from 'node:process'

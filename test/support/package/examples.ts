@@ -60,8 +60,8 @@ export const MANY_PLANTS_JSON: string = JSON.stringify(
 )
 
 /**
- * Starts an example in a project in which the packed package is installed, and waits until it listens. The process is
- * killed when the scope ends.
+ * Starts an example in a project in which the packed package is installed, and waits until it is listening. The process
+ * is killed when the scope ends.
  * @param project the folder of the project; by default, a new project
  */
 export async function startExample(

@@ -97,7 +97,7 @@ export class Program {
   }
 
   /**
-   * Waits until the server listens.
+   * Waits until the server is listening.
    * @throws Error with the output on stderr if the process exits instead
    */
   async waitUntilServing(): Promise<void> {
@@ -154,7 +154,7 @@ function withDefaults(environment: Environment): Environment {
   return { ...port, ...tokens, ...environment }
 }
 
-/** Starts the standalone server on a free port and waits until it listens. It is stopped after the test. */
+/** Starts the standalone server on a free port and waits until it is listening. It is stopped after the test. */
 export async function startProgram(
   t: TestContext,
   environment: Environment = {},

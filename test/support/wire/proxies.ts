@@ -5,7 +5,7 @@ import { startChild, type CleanupScope } from '../child-process.ts'
 import { createTempDirectory } from '../temp-files.ts'
 import { waitUntilListening } from './wait-until-listening.ts'
 
-/** Starts nginx in the foreground, and waits until it listens on a port. */
+/** Starts nginx in the foreground, and waits until it is listening on a port. */
 export function startNginx(t: CleanupScope, port: number, http: string): Promise<void> {
   const tempPaths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
   const configuration = `
@@ -22,12 +22,12 @@ export function startNginx(t: CleanupScope, port: number, http: string): Promise
   return start(t, 'nginx', port, configuration, (file) => ['-p', join(file, '..'), '-c', file, '-e', 'stderr'])
 }
 
-/** Starts HAProxy in the foreground, and waits until it listens on a port. */
+/** Starts HAProxy in the foreground, and waits until it is listening on a port. */
 export function runHaproxy(t: CleanupScope, port: number, configuration: string): Promise<void> {
   return start(t, 'haproxy', port, configuration, (file) => ['-db', '-q', '-f', file])
 }
 
-/** Starts Caddy without its admin API, and waits until it listens on a port. */
+/** Starts Caddy without its admin API, and waits until it is listening on a port. */
 export function startCaddy(t: CleanupScope, port: number, configuration: string): Promise<void> {
   const args = (file: string): string[] => ['run', '--config', file, '--adapter', 'caddyfile']
   return start(t, 'caddy', port, `{\n  admin off\n}\n${configuration}`, args)

@@ -23,7 +23,7 @@ import { readDocument } from '../../../support/package/documents.ts'
 import { startProgram } from '../../../support/program/program.ts'
 import { skipWithoutDebianServers } from '../../../support/wire/debian-servers.ts'
 
-/** Returns rows while a partition is still being copied. The query is part of the text of docs/scaling.md. */
+/** Returns rows while a partition is still being copied. The query appears in docs/scaling.md. */
 const COPY_PROGRESS_QUERY = /`(SELECT FROM pg_subscription_rel .*?)`/.exec(readDocument('docs/scaling.md').text)![1]!
 
 suite('a store that distributes owners over other stores', () => {

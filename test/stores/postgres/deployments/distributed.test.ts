@@ -8,7 +8,7 @@ import { openDatabase } from '../../../support/database/postgres-database.ts'
 
 // Not in a hook: Node doesn't wait for hooks if `--test-name-pattern` excludes every test of this file.
 const pool = (await openDatabase({ after })).openPool()
-// The columns of a table can be in any order.
+// The columns of a table may be in any order.
 await pool.query(
   'CREATE TABLE plant_store_plants (owner text COLLATE "C", id bigint, tag text, name text, PRIMARY KEY (owner, id))',
 )

@@ -15,7 +15,7 @@ import {
 } from '../../../support/wire/debian-servers.ts'
 import { openTcpProxy } from '../../../support/wire/tcp-proxy.ts'
 
-/** The longest outage. The others are shorter, so that they don't all end, and cause a load peak, at the same time. */
+/** The longest outage. The others are shorter, so that they don't all end at the same time and cause a load peak. */
 const OUTAGE_SECONDS = Number(process.env['TEST_OUTAGE_SECONDS'] ?? 8)
 
 const CLIENTS = 64
@@ -87,7 +87,7 @@ async function startProxied(t: TestContext) {
 }
 
 /**
- * These tests mostly wait, so they run concurrently. A single program recovers within a second, but a busy machine can
+ * These tests mostly wait, so they run concurrently. A single program recovers within a second, but a busy machine may
  * take longer, so no test limits the time. The simulation checks how soon an unresponsive server is probed again.
  */
 suite('the standalone server under load', { skip: skipWithoutDebianServers, concurrency: 4 }, () => {
@@ -192,7 +192,7 @@ suite('the standalone server under load', { skip: skipWithoutDebianServers, conc
 
 suite('the standalone server with a PostgreSQL server', { skip: skipWithoutDebianServers }, () => {
   test('remains consistent under contention with seven other servers on the same database', async (t) => {
-    // Without waiting for the disk, visibility is the same and throughput is higher.
+    // Not waiting for the disk increases throughput, and doesn't affect when writes become visible.
     const { url } = await PostgresServer.start(t, ['synchronous_commit=off'])
     const programs = Array.from({ length: RIVAL_COUNT }, () => startProgram(t, { PLANT_STORE_URL: url }))
     await assertConsistentUnderContention(t, await Promise.all(programs), CLIENTS)
