@@ -3,6 +3,7 @@ import type { Simulation } from '../simulation.ts'
 import type { Event } from './scenario.ts'
 
 type ClientEvent = Extract<Event, { kind: 'create' | 'delete' | 'list' }>
+type WriteEvent = Extract<ClientEvent, { name: string }>
 
 /** A request as the proxy sees it, and when its attempt ended. */
 interface Attempt {
@@ -109,8 +110,14 @@ export class CallChecker {
     const { event, number } = call
     call.isSettled = true
     this.#world.log('call', number, 'succeeded', call.listed.map(({ id }) => id).join())
-    if (event.kind === 'list') this.#checkList(call, event, true)
-    else this.#checkState(call, event.kind === 'create')
+    if (event.kind === 'list') return this.#checkList(call, event, true)
+    this.#checkState(call, event.kind === 'create')
+    const wasUncertain = call.attempts.some(({ status }) => status === 0 || status >= 502)
+    this.#world.check(
+      call.effectCount > 0 || wasUncertain,
+      'a write succeeds without effect only after a retry:',
+      number,
+    )
   }
 
   onFailure(call: Call, error: unknown): void {
@@ -122,6 +129,8 @@ export class CallChecker {
     if (controller.signal.aborted)
       return check(error === controller.signal.reason, 'an aborted call rejects with the reason:')
     if (!(error instanceof PlantStoreError)) return check(false, 'every failure is a PlantStoreError:')
+    const rejectedCount = call.attempts.filter(({ status }) => status === 401).length
+    check(error.status !== 401 || rejectedCount >= 2, 'a token is renewed before a call fails:')
     if (error.error === 40900 || error.error === 40401) {
       const exists = error.error === 40900
       check(exists === (event.kind === 'create'), 'the error belongs to the operation:')
@@ -129,6 +138,10 @@ export class CallChecker {
       const isTrue = this.#states.slice(call.firstState).some((state) => state.has(id) === exists)
       check(isTrue, 'a plant that is reported as existing or missing was so during the call:')
       if (call.isRepeated) return
+      const isOwn = event.kind === 'create' && effectCount > 0 && this.#isStored(event, this.#states.at(-1)!)
+      check(!isOwn, 'a created plant is not reported as a conflict:')
+      const isGone = event.kind === 'delete' && effectCount > 0
+      check(!isGone, 'a deleted plant is not reported as missing:')
     }
     if (event.kind === 'list') return check(!error.isOutcomeUnknown, 'the outcome of a list is never unknown:')
     call.isWithoutEffect = !error.isOutcomeUnknown
@@ -136,13 +149,17 @@ export class CallChecker {
   }
 
   /** Checks that the plant existed as it was sent, or was missing, at some time during the call. */
-  #checkState(call: Call, exists: boolean): void {
-    const { id, name, tag } = call.event as Extract<ClientEvent, { name: string }>
-    const isTrue = this.#states.slice(call.firstState).some((state) => {
-      const plant = state.get(id)
-      return exists ? plant?.name === name && plant.tag === tag : plant === undefined
-    })
-    this.#world.check(isTrue, 'a write that succeeds has happened:', call.number)
+  #checkState({ event, firstState, number }: Call, exists: boolean): void {
+    const write = event as WriteEvent
+    const isTrue = this.#states
+      .slice(firstState)
+      .some((state) => (exists ? this.#isStored(write, state) : !state.has(write.id)))
+    this.#world.check(isTrue, 'a write that succeeds has happened:', number)
+  }
+
+  #isStored({ id, name, tag }: WriteEvent, state: ReadonlyMap<bigint, ListedPlant>): boolean {
+    const plant = state.get(id)
+    return plant?.name === name && plant.tag === tag
   }
 
   /** Checks that a list contains what existed during the call, and nothing else. */

@@ -21,7 +21,7 @@ interface Reply {
 }
 
 async function play(scenario: Scenario, world: Simulation): Promise<void> {
-  const { retries, timeoutMs, maxLimit, events, faults } = scenario
+  const { retries, timeoutMs, maxLimit, plantCount, events, faults } = scenario
   const checker = new CallChecker(world)
   const nextFault = world.createFaultSource(faults)
   let validToken = 1
@@ -51,8 +51,8 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
 
   /** Sends a request to the service, which executes it immediately. */
   async function forward(call: Call | undefined, url: string, init: RequestInit): Promise<Reply> {
-    const { signal: _, redirect: __, ...rest } = init
-    const { req, res } = toReqRes(new Request(url, rest))
+    const { method, headers, body: requestBody = null } = init
+    const { req, res } = toReqRes(new Request(url, { method: method!, headers: headers!, body: requestBody }))
     service(req, res)
     const response = await toFetchResponse(res)
     const body = await response.text()
@@ -70,7 +70,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     const isPassed = isForwarded || ['cutWithin', 'truncate', 'delay', 'repeat'].includes(kind)
     await sleep(requestMs)
     let reply: Reply | undefined
-    const hasNoEffect = ['unavailable', 'limited', 'redirect'].includes(kind)
+    const hasNoEffect = ['unavailable', 'limited', 'redirect', 'rejected'].includes(kind)
     if (isPassed && !hasNoEffect) reply = await forward(call, url, init)
     if (kind === 'repeat') {
       call.isRepeated ||= isForwarded
@@ -101,6 +101,8 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
         return fail(500, 50000)
       case 'limited':
         return new Response('<html>', { status: requestMs % 2 === 0 ? 429 : 408, headers })
+      case 'rejected':
+        return fail(401, 40101)
       case 'redirect':
         return new Response('', { status: 302, headers: { Location: 'http://other/' } })
       default:
@@ -184,6 +186,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     return forward(undefined, 'http://host/plants', { method: 'POST', headers, body: `{"id":${id},"name":"Other"}` })
   }
 
+  for (let id = 0n; id < plantCount; id++) await writeDirectly(id)
   await world.playEvents(events, handleEvent)
   await world.advance(MAX_CALL_MS)
   for (const { isSettled, number } of checker.calls) world.check(isSettled, 'every call settles:', number)

@@ -19,7 +19,7 @@ const fault = fc.record({
       'delay',
       'delay',
     ] as const),
-    ...(['repeat', 'unavailable', 'unknown', 'unknown', 'failed', 'limited', 'redirect'] as const),
+    ...(['repeat', 'unavailable', 'unknown', 'unknown', 'failed', 'limited', 'redirect', 'rejected'] as const),
   ),
   /** Whether the service gets the request. */
   isForwarded: fc.boolean(),
@@ -69,6 +69,8 @@ export const scenarios = fc.noBias(
     timeoutMs: fc.constantFrom(1000, 20_000),
     /** The `maxLimit` of the service, so that most lists have several pages. */
     maxLimit: fc.constantFrom(1, 2, 1000),
+    /** How many plants exist at the start. */
+    plantCount: fc.nat(6),
     events: fc.array(fc.tuple(pause, event), { maxLength: 14, size: 'max' }),
     faults: faultSequences(fault, 3, 3, 12),
   }),
