@@ -1,20 +1,20 @@
 import { createPlantClient, type ListedPlant, type PlantStoreError } from '../../../../client/plant-client.ts'
 import { find, findField, quote, setText } from './document.ts'
 import { describeEmptyPage, describeRange, explainError, findIdError, MAX_ID, type Write } from './messages.ts'
+import { fetchReadiness, type Readiness } from './readiness.ts'
 import { drawRows } from './rows.ts'
 import { CANCELED, createLoggingFetch, drawLog, type LoggedRequest } from './request-log.ts'
 import { findTokenError, parseToken, SWITCH_QUESTION, takeLinkToken } from './token.ts'
 
 type Cursors = readonly (bigint | undefined)[]
 
-const TIMEOUT_MS = 30_000
 const RETRY_MS = 2000
 
 /** Removed from the URL before anything else happens, so that a bookmark can't contain it. */
 const linkToken = takeLinkToken()
 let state = newState('')
-/** The readiness of the service, as displayed. Undefined before the first response. */
-let readiness: 'Ready' | 'Starting' | 'Unreachable – retrying' | undefined
+/** Undefined before the first response. */
+let readiness: Readiness | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 
 /** Creates the state that belongs to one token. Only the state and its clients store the token. */
@@ -288,18 +288,9 @@ function rejectToken(): void {
 
 /** Polls the readiness until the service is ready, then reloads the list if a request failed in the meantime. */
 async function watchService(isRetry = false): Promise<void> {
-  let body: { status?: unknown; error?: unknown } = {}
-  try {
-    const response = await fetch('readyz', { cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })
-    body = (await response.json()) as typeof body
-  } catch {
-    // The service is unreachable, or something else responded.
-  }
-  const isReady = body.status === 'ready'
-  const isStarting = body.error !== undefined && (readiness === undefined || readiness === 'Starting')
-  readiness = isReady ? 'Ready' : isStarting ? 'Starting' : 'Unreachable – retrying'
+  readiness = await fetchReadiness(readiness)
   draw()
-  if (!isReady || (state.isListOutdated && !isRetry)) {
+  if (readiness !== 'Ready' || (state.isListOutdated && !isRetry)) {
     clearTimeout(timer)
     timer = setTimeout(() => void watchService(true), RETRY_MS)
   } else if (state.isListOutdated) void loadList()
