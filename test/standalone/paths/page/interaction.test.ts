@@ -132,6 +132,9 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
       assert.equal(entry.response, `Content-Type: ${type}\n\n${body}`, what)
       if (prefix === 'POST') assert.equal(await page.getValue('new-name'), 'Moss')
       stop()
+      await page.goToId('1')
+      await page.waitForList()
+      assert.equal(await page.getText('#message'), '')
     }
   })
 
