@@ -106,6 +106,7 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
 
   function readPage({ limit = PAGE_SIZE, after, signal }: ListOptions, isOutcomeUnknown = false): Promise<PlantPage> {
     const cursor = after === undefined ? undefined : toExactId(after)
+    const isAfter = (id: bigint): boolean => cursor === undefined || id > cursor
     const query = `limit=${limit}${cursor === undefined ? '' : `&after=${cursor}`}&include=id`
     return send({
       method: 'GET',
@@ -121,10 +122,6 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
         return isNextValid ? { plants, next } : undefined
       },
     })
-
-    function isAfter(id: bigint): boolean {
-      return cursor === undefined || id > cursor
-    }
   }
 
   /** @throws TypeError or SyntaxError if the link isn't one of the service */

@@ -55,6 +55,7 @@ suite('a list', () => {
     ['an object', '{"id":1,"name":"Fern"}'],
     ['null', 'null'],
     ['a plant that is null', '[null]'],
+    ['null and a plant with two ids', '[null,{"id":1,"id":2,"name":"Fern"}]'],
     ['a plant without an id', '[{"name":"Fern"}]'],
     ['a plant without a name', '[{"id":1}]'],
     ['a name that is not a string', '[{"id":1,"name":1}]'],

@@ -2,18 +2,15 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import type { Server } from 'node:http'
 import { join } from 'node:path'
-import { suite, test, type TestContext } from 'node:test'
-import { pathToFileURL } from 'node:url'
-import { memoryStore, StoreUnavailableError, type NewPlant, type Store } from '../../src/index.ts'
-import { overrideStore } from '../support/database/override-store.ts'
-import { getCode } from '../support/package/documents.ts'
+import { suite, test } from 'node:test'
+import { memoryStore } from '../../src/index.ts'
+import { getCode, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/peers.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { skipWithoutCommand } from '../support/skip-reasons.ts'
-import { createService, listStoredIds, getPort, serve, servePlants } from '../support/wire/service.ts'
+import { getPort, servePlants } from '../support/wire/service.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
 const hasRawJson = 'rawJSON' in JSON
@@ -23,40 +20,14 @@ function getClientCode(heading: string, language: string, n = 0): string {
   return getCode('docs/clients.md', language, heading, n)
 }
 
-/** The two versions of json.mjs: with and without JSON.rawJSON. */
-const [RAW_JSON, TEXT_JSON] = [getClientCode('Ids beyond 2^53', 'js'), getClientCode('Ids beyond 2^53', 'js', 1)]
-const JSON_MODULE = hasRawJson ? RAW_JSON : TEXT_JSON
+const JSON_MODULE = getClientCode('Generated TypeScript clients', 'js')
 
-/** Writes a module of the document and json.mjs to a temporary directory, and imports the module. */
-async function importModule<Module>(t: TestContext, text: string): Promise<Module> {
-  const directory = createTempDirectory(t)
-  await writeFile(join(directory, 'json.mjs'), JSON_MODULE)
-  await writeFile(join(directory, 'main.mjs'), text)
-  return (await import(pathToFileURL(join(directory, 'main.mjs')).href)) as Module
-}
-
-type JsonModule = Readonly<{ toJson: (value: unknown) => string; fromJson: (text: string) => unknown }>
-
-suite('ids beyond 2^53', () => {
-  const plant = { id: 2n ** 53n + 1n, name: 'Fern', tag: '"' }
-  const text = '{"id":9007199254740993,"name":"Fern","tag":"\\""}'
-
-  test('are preserved by the version with JSON.rawJSON', { skip: skipWithoutRawJson }, async (t) => {
-    const { toJson, fromJson } = await importModule<JsonModule>(t, RAW_JSON)
-    assert.equal(toJson(plant), text)
-    assert.deepEqual(fromJson(toJson([plant])), [plant])
-  })
-
-  test('are preserved by the version without JSON.rawJSON', async (t) => {
-    const { toJson, fromJson } = await importModule<JsonModule>(t, TEXT_JSON)
-    assert.equal(toJson(plant), text)
-    assert.throws(() => toJson({ ...plant, id: '1,"id":2' }), SyntaxError)
-    const deceptive = [
-      { id: -1n, name: '{"id":1' },
-      { id: 2n, name: '{', tag: '"id":1,' },
-    ]
-    assert.deepEqual(fromJson(`[${deceptive.map(toJson).join()}]`), deceptive)
-  })
+test('the JavaScript example creates and lists a plant, or prints an error', async (t) => {
+  const url = `http://127.0.0.1:${getPort(await servePlants(t))}/`
+  const project = await createProject(t, { 'main.mjs': getClientCode('JavaScript', 'js') })
+  const printed = await runScript('node main.mjs && node main.mjs', project, { URL: url, TOKEN: 'ada' })
+  const page = "[ { id: 9007199254740993n, name: 'Fern' } ] undefined\n"
+  assert.equal(printed, `${page}409 40900 false\n${page}`)
 })
 
 test('Python prints ids beyond 2^53 exactly', { skip: skipWithoutCommand('python3') }, async (t) => {
@@ -74,109 +45,6 @@ print(json.dumps(json.load(urllib.request.urlopen(request))))`
     ),
     printed + printed.replaceAll(/(?<=[:,]) /g, ''),
   )
-})
-
-interface PlantClient {
-  create(plant: NewPlant): Promise<void>
-  delete(id: bigint): Promise<void>
-  list(): AsyncIterable<NewPlant>
-}
-
-type ClientModule = Readonly<Record<'createClient', (url: string, token: string) => PlantClient>>
-
-suite('the client with fetch', () => {
-  async function connect(t: TestContext, server: Server, token = 'ada'): Promise<PlantClient> {
-    const text = getClientCode('With fetch', 'js').replace('seconds * 1000', 'seconds')
-    const { createClient } = await importModule<ClientModule>(t, text)
-    return createClient(`http://127.0.0.1:${getPort(server)}/`, token)
-  }
-
-  test('keeps ids exact and reads all pages of a list', async (t) => {
-    const store = memoryStore()
-    const client = await connect(t, await servePlants(t, { store }))
-    const ids = Array.from({ length: 250 }, (_, i) => 2n ** 53n + BigInt(i))
-    for (const id of ids) await client.create({ id, name: `Plant ${id}` })
-    await client.delete(ids[0]!)
-
-    const kept = ids.slice(1).map((id) => ({ id, name: `Plant ${id}` }))
-    for await (const plant of client.list()) assert.deepEqual(plant, kept.shift())
-    assert.deepEqual(kept, [])
-  })
-
-  /** A fault of a request, in addition to the effect that it has. */
-  type Fault = '50300' | '50301' | 'a lost connection' | '429' | '408'
-
-  /** Starts a service in which one of these faults occurs for each request, until all have occurred. */
-  async function startFaulty(t: TestContext, store: Store, faults: Fault[]) {
-    function faulty(operate: () => unknown): boolean {
-      const fault = faults.shift()
-      if (fault === '50300') throw new StoreUnavailableError('gone')
-      const isDone = operate() as boolean
-      if (fault === '50301') throw new StoreUnavailableError('lost', { isOutcomeUnknown: true })
-      if (fault === 'a lost connection') server.closeAllConnections()
-      return isDone
-    }
-    const plants = createService({
-      store: overrideStore(store, {
-        create: (owner, plant) => faulty(() => store.create(owner, plant)),
-        delete: (owner, id) => faulty(() => store.delete(owner, id)),
-      }),
-    })
-    const server: Server = await serve(t, (request, response) => {
-      const [status] = faults
-      if (status !== '429' && status !== '408') return plants(request, response)
-      faults.shift()
-      response.writeHead(Number(status)).end('<html>')
-    })
-    return server
-  }
-
-  const fern = { id: 1n, name: 'Fern' }
-
-  for (const faults of [['50301'], ['429', '408', 'a lost connection', '50300']] as const) {
-    test(`retries creates and deletes after ${faults.join(', then ')}`, async (t) => {
-      const store = memoryStore()
-      await (await connect(t, await startFaulty(t, store, [...faults]))).create(fern)
-      assert.deepEqual(await listStoredIds(store), [1n])
-      await (await connect(t, await startFaulty(t, store, [...faults]))).delete(1n)
-      assert.deepEqual(await listStoredIds(store), [])
-    })
-  }
-
-  for (const faults of [[], ['50300'], ['429'], ['408']] as const) {
-    test(`rejects with 40900 and 40401 if no earlier attempt had an effect: after ${faults.join() || 'no fault'}`, async (t) => {
-      const store = memoryStore()
-      void store.create('ada', { id: 1n, name: 'Moss' })
-      const client = await connect(t, await startFaulty(t, store, [...faults]))
-      await assert.rejects(client.create(fern), { error: 40900 })
-      await assert.rejects(client.delete(2n), { error: 40401 })
-    })
-  }
-
-  test('rejects a number that may have been rounded', async (t) => {
-    const store = memoryStore()
-    const client = await connect(t, await servePlants(t, { store }))
-    const id = Number('9007199254740993') as unknown as bigint
-    await assert.rejects(client.create({ id, name: 'Fern' }), RangeError)
-    await assert.rejects(client.delete(id), RangeError)
-    assert.deepEqual(await listStoredIds(store), [])
-  })
-
-  test('does not retry an invalid request, and reports the cause of a missing response', async (t) => {
-    const server = await servePlants(t)
-    await assert.rejects((await connect(t, server, 'a\nb')).create(fern), TypeError)
-    const client = await connect(t, server)
-    server.close()
-    const isNoResponse = ({ message, cause }: Error) => message === 'no response' && cause instanceof TypeError
-    await assert.rejects(client.create(fern), isNoResponse)
-  })
-
-  test('stops after five attempts', async (t) => {
-    const faults: Fault[] = Array<Fault>(6).fill('50300')
-    const client = await connect(t, await startFaulty(t, memoryStore(), faults))
-    await assert.rejects(client.create(fern), { error: 50300 })
-    assert.equal(faults.length, 1)
-  })
 })
 
 test(
@@ -242,19 +110,57 @@ suite('a client in Java', { skip: skipWithoutCommand('java') }, () => {
   }
 })
 
-/** The generators: heading, configuration file, command, and whether the generator is installed in `test/peers`. */
+/** The options of orval, as the document states them. */
+const ORVAL_OVERRIDE = /orval 8 needs `override: (.*?)`/s.exec(readDocument('docs/clients.md').text)![1]!
+
+const ORVAL_CONFIG = `export default {
+  plants: {
+    input: 'openapi.json',
+    output: { target: 'client.ts', client: 'fetch', baseUrl: process.env['URL'], override: ${ORVAL_OVERRIDE} },
+  },
+}`
+
+const ORVAL_MAIN = `
+  import { createPlant, deletePlant, listPlants } from './client'
+  Object.assign(BigInt.prototype, {
+    toJSON(this: bigint) {
+      return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(String(this))
+    },
+  })
+  const options = { headers: { Authorization: \`Bearer \${process.env['TOKEN']}\` } }
+  const id = 9007199254740993n
+  const created = await createPlant({ id, name: 'Fern' }, options)
+  const listed = await listPlants({ include: 'id', limit: 10, after: id - 1n }, options)
+  const deleted = await deletePlant(id, options)
+  console.log(created.data, listed.data, deleted.status, (await listPlants({}, options)).data)`
+
+/** The generators: configuration file, its code, the program, the command, and whether it's installed in `test/peers`. */
 const GENERATORS = [
-  ['openapi-typescript', 'generate.mjs', 'node generate.mjs', false],
-  ['Hey API', 'openapi-ts.config.mjs', 'openapi-ts', true],
-  ['orval', 'orval.config.mjs', 'orval', true],
+  [
+    'openapi-typescript',
+    'generate.mjs',
+    getClientCode('openapi-typescript', 'js'),
+    getClientCode('openapi-typescript', 'ts'),
+    'node generate.mjs',
+    false,
+  ],
+  [
+    'Hey API',
+    'openapi-ts.config.mjs',
+    getClientCode('Hey API', 'js'),
+    getClientCode('Hey API', 'ts'),
+    'openapi-ts',
+    true,
+  ],
+  ['orval', 'orval.config.mjs', ORVAL_CONFIG, ORVAL_MAIN, 'orval', true],
 ] as const
 
 const COMPILE =
   'tsc --ignoreConfig --strict --noEmit --allowJs --allowImportingTsExtensions --skipLibCheck ' +
   '--target es2023 --module preserve --types node main.ts'
 
-for (const [name, config, command, isPeer] of GENERATORS) {
-  const skip = (isPeer && (skipWithoutPeers() || skipWithoutRawJson)) || skipWithoutCommand('curl')
+for (const [name, config, configCode, mainCode, command, isPeer] of GENERATORS) {
+  const skip = (isPeer && skipWithoutPeers()) || skipWithoutRawJson || skipWithoutCommand('curl')
   test(
     `a client generated by ${name} uses bigint ids, and sends them exactly`,
     { skip, timeout: 120_000 },
@@ -262,9 +168,9 @@ for (const [name, config, command, isPeer] of GENERATORS) {
       const { url } = await startProgram(t)
       const folder = await createProject(t, {
         'package.json': '{"type":"module"}',
-        [config]: getClientCode(name, 'js'),
+        [config]: configCode,
         'json.mjs': JSON_MODULE,
-        'main.ts': getClientCode(name, 'ts'),
+        'main.ts': mainCode,
       })
       const script = `${getClientCode('Generated TypeScript clients', 'sh')} ${command} >&2 && ${COMPILE} && node --import tsx main.ts`
       const printed = await runScript(script, folder, { URL: url, TOKEN })

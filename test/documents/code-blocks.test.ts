@@ -13,6 +13,7 @@ const root = new URL('../../', import.meta.url)
 const RUN_BY: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md, Setup': '.ci/run',
   'CONTRIBUTING.md, Debug a test': 'test/documents/readme.test.ts',
+  'README.md, From JavaScript': 'test/documents/readme.test.ts',
   'README.md, Quick start': 'test/documents/readme.test.ts',
   'README.md, Run it in production': 'test/documents/readme.test.ts',
   'README.md, systemd, ini': 'test/documents/readme.test.ts',

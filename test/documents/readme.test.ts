@@ -31,7 +31,15 @@ for (const document of [...DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.incl
   suite(document.path, () => {
     const examples = findCodeBlocks(document, 'ts').filter(({ heading }) => heading === 'Example')
     for (const { code, line } of API_DOCUMENTS.includes(document) ? examples : findCodeBlocks(document, 'js')) {
-      if (code.includes('storeConformance(')) {
+      if (code.includes("'plant-store/client'")) {
+        test(`the client at line ${line} creates, lists and deletes a plant`, async (t) => {
+          const url = `http://127.0.0.1:${getPort(await servePlants(t))}/`
+          const program = code.replace('https://plants.example/', url)
+          const project = await createProject(t, { 'main.mjs': program })
+          const printed = await runScript('node main.mjs', project, { URL: url, TOKEN: 'ada' })
+          assert.match(printed, /^9007199254740993n Fern\n(The id is in use\.\n)?$/)
+        })
+      } else if (code.includes('storeConformance(')) {
         test(`the store at line ${line} conforms`, async (t) => {
           await runScript('node store.test.mjs', await createProject(t, { 'store.test.mjs': code }))
         })

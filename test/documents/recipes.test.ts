@@ -6,7 +6,9 @@ import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
 import { connect } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { createPlantClient } from '../../src/client/plant-client.ts'
 import { EDGE_CASE_IDS, EDGE_CASE_OWNERS, EDGE_CASE_TEXTS } from '../../src/conformance/edge-cases.ts'
+import { memoryStore } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { connectClient } from '../support/wire/client.ts'
@@ -34,13 +36,31 @@ function getRecipeCode(heading: string, language: string, n = 0): string {
 }
 
 test('eslint-plugin-import resolves every entry point of the package', { skip: skipWithoutPeers() }, async (t) => {
-  const entries = ['', '/conformance', '/postgres', '/server', '/sqlite'].map((path) => `import 'plant-store${path}'\n`)
+  const entries = ['', '/client', '/conformance', '/postgres', '/server', '/sqlite'].map(
+    (path) => `import 'plant-store${path}'\n`,
+  )
   const project = await createProject(t, {
     'eslint.config.mjs': getRecipeCode('ESLint', 'js'),
     'main.mjs': `${entries.join('')}import 'plant-store/other'\n`,
   })
   const output = await runScript(`node ${ESLINT} main.mjs || true`, project)
   assert.deepEqual(output.match(/Unable to resolve .*'/g), ["Unable to resolve path to module 'plant-store/other'"])
+})
+
+test('the script copies all plants, and skips those that exist', async (t) => {
+  const [source, target] = [memoryStore(), memoryStore()]
+  const plants = Array.from({ length: 1001 }, (_, index) => ({ id: 2n ** 53n + BigInt(index), name: `Plant ${index}` }))
+  for (const plant of plants) void source.create('ann', plant)
+  void target.create('bob', { id: plants[5]!.id, name: 'Moss' })
+  const urls = [source, target].map(async (store) => `http://127.0.0.1:${getPort(await servePlants(t, { store }))}`)
+  const [SOURCE_URL, TARGET_URL] = await Promise.all(urls)
+  const project = await createProject(t, { 'main.mjs': getRecipeCode('Copying plants to another service', 'js') })
+  const env = { SOURCE_URL, TARGET_URL, SOURCE_TOKEN: 'ann', TARGET_TOKEN: 'bob' }
+  assert.equal(await runScript('node main.mjs 2>&1', project, env), `${plants[5]!.id} already exists\n`)
+  const copied = []
+  const client = createPlantClient({ url: TARGET_URL!, token: 'bob' })
+  for await (const plant of client.list()) copied.push(plant)
+  assert.deepEqual(copied, plants.with(5, { id: plants[5]!.id, name: 'Moss' }))
 })
 
 interface Span {

@@ -9,6 +9,7 @@ import { PEERS, skipWithoutPeers } from '../support/package/peers.ts'
 const PROJECT = `
   import { createServer } from 'node:http'
   import { createPlantStore, memoryStore, StoreUnavailableError, type NewPlant, type Store } from 'plant-store'
+  import { createPlantClient, PlantStoreError, type ListedPlant, type PlantClient } from 'plant-store/client'
   import { storeConformance } from 'plant-store/conformance'
   import { postgresStore } from 'plant-store/postgres'
   import { createServer as createBoundedServer } from 'plant-store/server'
@@ -24,6 +25,15 @@ const PROJECT = `
     await using http = createBoundedServer(createPlantStore({ store, tokens: { secret: 'ada' } }))
     http.server.listen()
   }
+  export const client: PlantClient = createPlantClient({ url: 'http://host', token: async () => 'secret', fetch })
+  export async function list(): Promise<ListedPlant[]> {
+    const plants: ListedPlant[] = []
+    for await (const plant of client.list({ after: 1 })) plants.push({ ...plant, id: plant.id + 1n })
+    await client.create(plants[0]!).catch((error: unknown) => error instanceof PlantStoreError && error.status)
+    return plants
+  }
+  // @ts-expect-error an id is a number
+  void client.create({ id: '1', name: 'Fern' })
   // @ts-expect-error an owner is a string
   createPlantStore({ tokens: { secret: 7 } })
 `
@@ -35,12 +45,13 @@ const COMPILERS = PEERS.filter((name) => name.startsWith('typescript-'))
 /** Exports of a host whose types TypeScript infers and must be able to write into declarations. */
 const INFERRED = `
   import * as plantStore from 'plant-store'
+  import * as client from 'plant-store/client'
   import * as conformance from 'plant-store/conformance'
   import * as postgres from 'plant-store/postgres'
   import * as bounded from 'plant-store/server'
   import * as sqlite from 'plant-store/sqlite'
   const { openapi } = plantStore
-  export const modules = { plantStore, conformance, postgres, bounded, sqlite }
+  export const modules = { plantStore, client, conformance, postgres, bounded, sqlite }
   export const description = { ...openapi, servers: [] }
   export const schemas = { ...openapi.components.schemas, Pot: { type: 'object' } }
   export const { parameters, headers } = openapi.components
@@ -51,6 +62,7 @@ const INFERRED = `
   export const plants = plantStore.createPlantStore({ store, tokens: { secret: 'ada' } })
   export const http = { ...bounded.createServer(plants) }
   export const open = (...args: Parameters<typeof postgres.postgresStore>) => ({ ...postgres.postgresStore(...args) })
+  export const plantClient = { ...client.createPlantClient({ url: 'http://host', token: 'secret' }) }
   export const options = { ...({} as plantStore.PlantStoreOptions) }
 `
 

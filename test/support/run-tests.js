@@ -31,6 +31,7 @@ const CONCURRENCY = `--test-concurrency=${2 * availableParallelism()}`
 
 /** Slow tests with outages, load, compilers or browsers. They run only if they are named, or for coverage. */
 const SLOW_TESTS = [
+  'test/client/million-plants.test.ts',
   'test/contract/compression.test.ts',
   'test/contract/middleware.test.ts',
   'test/documents/clients.test.ts',

@@ -13,7 +13,6 @@ export const mutants: MutantsByFile = {
     ['the first 40401 is a success', 'error.error === 40401 && error.isOutcomeUnknown', 'error.error === 40401'],
     ['a list ends after its first page', 'cursor = next ??', 'cursor = undefined ??'],
     ['a list with a limit counts pages', 'remaining -= plants.length', 'remaining -= 1'],
-    ['the lookup after a lost response hides the unknown outcome', 'signal }, true)', 'signal })'],
   ],
   'src/client/request-sender.ts': [
     [
