@@ -1,12 +1,10 @@
 /** Compares the parts of the documents that follow from the source with the source: `npm run reference`. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ERRORS } from '../../src/http/errors.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
 import { readMarkdownFiles, readTableColumn } from '../support/package/documents.ts'
 import { runScript } from '../support/package/packed-package.ts'
-import { generateWebUiTypes, WEB_UI_TYPES_PATH } from '../support/page/web-ui-types.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
 test('the README lists every operation', () => {
@@ -38,9 +36,4 @@ test('docs/api matches the doc comments', async (t) => {
     Reflect.get(actual, name) === Reflect.get(expected, name) ? [] : name,
   )
   assert.deepEqual(outdated, [], 'docs/api is outdated: run "npm run api-docs"')
-})
-
-test('the types of the web UI match the OpenAPI description', async () => {
-  const isCurrent = readFileSync(WEB_UI_TYPES_PATH, 'utf8') === (await generateWebUiTypes())
-  assert.ok(isCurrent, 'the types of the web UI are outdated: run "npm run web-ui-types"')
 })

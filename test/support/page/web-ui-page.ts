@@ -30,23 +30,8 @@ after(async () => (await browser)?.close())
 /** The URL of a service, its listener, or its options. */
 type Service = string | RequestListener | Partial<PlantStoreOptions>
 
-export type Form = 'create' | 'delete' | 'list'
-
-/** The default input of each form, by field label. */
-export const FORM_INPUT: Readonly<Record<Form, Readonly<Record<string, string>>>> = {
-  create: { Id: '42', Name: 'Moss' },
-  delete: { Id: '2' },
-  list: {},
-}
-
-/** The start of the request line that each form sends. */
-export const REQUEST_PREFIXES: Readonly<Record<Form, string>> = {
-  create: 'POST',
-  delete: 'DELETE',
-  list: 'GET /plants',
-}
-
-const BUTTON_NAMES: Readonly<Record<Form, string>> = { create: 'Create', delete: 'Delete', list: 'List' }
+/** Selects one part of each listed plant. */
+type PlantPart = 'id' | 'name' | 'tag'
 
 type Interceptor = (response: ServerResponse, next: () => void) => void
 
@@ -117,12 +102,12 @@ export class WebUiPage {
     return this.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)
   }
 
-  /** Returns the texts of the listed plants: name and tag, or the given parts. */
-  getListedPlants(...parts: string[]): Promise<string[][]> {
+  /** Returns the texts of the listed plants: name and tag, or the given parts, without those that are empty. */
+  getListedPlants(...parts: PlantPart[]): Promise<string[][]> {
     const selector = (parts.length === 0 ? ['name', 'tag'] : parts).map((part) => `.${part}`).join()
     return this.evaluate(
-      `Array.from(document.querySelectorAll('#plants li'), (item) =>
-         Array.from(item.querySelectorAll('${selector}'), (part) => part.textContent))`,
+      `Array.from(document.querySelectorAll('tbody tr'), (row) =>
+         Array.from(row.querySelectorAll('${selector}'), (part) => part.textContent).filter(Boolean))`,
     )
   }
 
@@ -132,9 +117,9 @@ export class WebUiPage {
   }
 
   /** Waits until the text of an element matches. */
-  async waitForText(selector: string, pattern: RegExp): Promise<void> {
+  async waitForText(selector: string, pattern: RegExp, timeout = 10_000): Promise<void> {
     const text = `document.querySelector(${JSON.stringify(selector)}).textContent`
-    await this.page.waitForFunction(`${pattern}.test(${text})`, { timeout: 10_000 }).catch(async (error: unknown) => {
+    await this.page.waitForFunction(`${pattern}.test(${text})`, { timeout }).catch(async (error: unknown) => {
       assert.match(await this.evaluate<string>(text), pattern)
       throw error
     })
@@ -152,15 +137,61 @@ export class WebUiPage {
     await this.page.locator(`${form} ::-p-aria([name="${button}"][role="button"])`).click()
   }
 
-  /** Clicks the button of a form without filling it in. */
-  submit(form: Form): Promise<void> {
-    return this.clickButton(`#${form}`, BUTTON_NAMES[form])
+  /** Fills in the fields for a new plant and clicks Add. */
+  async submitPlant(id: string, name: string, tag = ''): Promise<void> {
+    await this.fillField('#create', 'Id', id)
+    await this.fillField('#create', 'Name', name)
+    if (tag !== '') await this.fillField('#create', 'Tag (optional)', tag)
+    await this.clickButton('#create', 'Add')
   }
 
-  /** Fills in a form and submits it. */
-  async fillAndSubmit(form: Form, fields = FORM_INPUT[form]): Promise<void> {
-    for (const [label, text] of Object.entries(fields)) await this.fillField(`#${form}`, label, text)
-    await this.submit(form)
+  /** Creates a plant, and waits until the page shows the response and the updated list. */
+  async createPlant(id: string, name: string, tag = ''): Promise<void> {
+    await this.submitPlant(id, name, tag)
+    await this.waitForText('#message', /^Added/)
+    await this.waitForList()
+  }
+
+  /** Clicks a button in the row of the plant with this id. */
+  async clickInRow(id: string, button: 'Delete' | 'Cancel' | 'Confirm'): Promise<void> {
+    const position = `Array.from(document.querySelectorAll('.action > button')).findIndex(({ ariaLabel }) =>
+      ariaLabel.startsWith('Delete plant ${id},')) + 1`
+    const row = (await (await this.page.waitForFunction(position)).jsonValue()) as number
+    const buttons = { Delete: '.action > button', Cancel: '.question button', Confirm: '.confirm' }
+    await this.page.locator(`tbody tr:nth-child(${row}) ${buttons[button]}`).click()
+  }
+
+  /** Deletes a listed plant, and waits until the page shows the response and the updated list. */
+  async deletePlant(id: string): Promise<void> {
+    await this.clickInRow(id, 'Delete')
+    await this.clickInRow(id, 'Confirm')
+    await this.waitForText('#message', /^Deleted/)
+    await this.waitForList()
+  }
+
+  async goToId(id: string): Promise<void> {
+    await this.fillField('#go-to', 'Go to id', id)
+    await this.clickButton('#go-to', 'Go')
+  }
+
+  /** Waits until no list is being loaded. */
+  async waitForList(): Promise<void> {
+    await this.page.waitForFunction(`document.querySelector('table').ariaBusy === 'false'`)
+  }
+
+  /** Opens an entry of the request log, and returns its summary, curl command and response. The newest is 1. */
+  async openLogEntry(index = 1): Promise<{ summary: string; curl: string; response: string }> {
+    return this.evaluate(`(() => {
+      document.querySelector('#log details').open = true
+      const entry = document.querySelector('#log li:nth-child(${index}) details')
+      entry.open = true
+      const [summary, curl, response] = ['summary', '.curl', '.response'].map((part) => entry.querySelector(part).innerText)
+      return { summary: summary.replace(/\\s+/g, ' '), curl, response }
+    })()`)
+  }
+
+  getFocused(): Promise<string> {
+    return this.evaluate('document.activeElement.id || document.activeElement.innerText')
   }
 
   getValue(id: string): Promise<string> {
@@ -170,13 +201,6 @@ export class WebUiPage {
   /** Returns the ids of the fields that are marked as invalid. */
   getInvalidFieldIds(): Promise<string[]> {
     return this.evaluate(`Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) => id)`)
-  }
-
-  /** Creates a plant, and waits until the page shows the response and the updated list. */
-  async createPlant(id: string, name: string, tag = ''): Promise<void> {
-    await this.fillAndSubmit('create', { Id: id, Name: name, ...(tag !== '' && { 'Tag (optional)': tag }) })
-    await this.waitForText('#create .result', /./)
-    await this.waitForText('#list .result', /./)
   }
 }
 
@@ -205,8 +229,7 @@ export async function openPage(t: TestContext, service: Service = {}, hash = '')
 /** Opens the web UI with the token of ada, and waits until it shows her plants. */
 export async function openAsAda(t: TestContext, of?: Service): Promise<WebUiPage> {
   const page = await openPage(t, of, `#token=${TOKEN}`)
-  await page.waitForText('#list .result', /./)
-  await page.waitForText('#access', /may/)
+  await page.page.waitForSelector('#plants:not([hidden])')
   return page
 }
 

@@ -4,19 +4,20 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 
-export const HTML: string = readSource('page.html').replace(/^ +/gm, '')
-export const STYLE: string = compileSource('page.css', 'css')
-export const SCRIPT: string = compileSource('page.ts', 'ts')
+export const HTML: string = readFileSync(pathOf('page.html'), 'utf8').replace(/^ +/gm, '')
+export const STYLE: string = compileSource('page.css')
+export const SCRIPT: string = compileSource('page.ts')
 
 /** Runs esbuild with pipes for stdio. If a child inherits stderr, our own writes to it block until they are read. */
-function compileSource(name: string, loader: 'css' | 'ts'): string {
+function compileSource(name: string): string {
   const esbuild = createRequire(import.meta.url).resolve('esbuild/bin/esbuild')
-  const args = [`--loader=${loader}`, '--target=es2023', '--minify-whitespace']
-  return execFileSync(esbuild, args, { input: readSource(name), stdio: 'pipe', encoding: 'utf8' })
+  const args = [pathOf(name), '--bundle', '--format=esm', '--target=es2023', '--minify', '--charset=utf8']
+  return execFileSync(esbuild, args, { stdio: 'pipe', encoding: 'utf8' })
 }
 
 /** The path also works from dist/, where the build imports this module, because dist/ is as deep as src/. */
-function readSource(name: string): string {
-  return readFileSync(new URL(`../../../../src/standalone/paths/page/browser/${name}`, import.meta.url), 'utf8')
+function pathOf(name: string): string {
+  return fileURLToPath(new URL(`../../../../src/standalone/paths/page/browser/${name}`, import.meta.url))
 }

@@ -1,104 +1,154 @@
 import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
 import { memoryStore, StoreUnavailableError } from '../../../../src/index.ts'
 import {
-  FORM_INPUT,
-  skipWithoutChromium,
-  openAsAda,
-  REQUEST_PREFIXES,
   createStoreWithFerns,
+  createWebUiListener,
+  openAsAda,
+  openPage,
+  skipWithoutChromium,
 } from '../../../support/page/web-ui-page.ts'
 import { captureLog } from '../../../support/program/capture-log.ts'
-import { startProgram } from '../../../support/program/program.ts'
+import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 suite('the web UI', { skip: skipWithoutChromium }, () => {
-  test('sends a form only once while a request is pending, whether by mouse, keyboard, script or double click', async (t) => {
-    const page = await openAsAda(t, { store: createStoreWithFerns(21) })
-    for (const form of ['list', 'create', 'delete'] as const) {
-      const before = page.countRequests(REQUEST_PREFIXES[form])
-      const release = page.blockRequests(REQUEST_PREFIXES[form])
-      await page.fillAndSubmit(form)
-      await page.submit(form)
-      await page.page.keyboard.press('Enter')
-      const busy = await page.evaluate(`document.querySelector('#${form} button').ariaDisabled`)
-      await page.evaluate(`document.querySelector('#${form}').requestSubmit()`)
-      release()
-      await page.waitForText(`#${form} .result`, /Created|Deleted|Page 1/)
-      // The second click of a double click can arrive after the response, which has cleared the form.
-      if (form !== 'list') await page.submit(form)
-      assert.match(await page.getText(`#${form} .result`), /Created|Deleted|Page 1/)
-      assert.deepEqual(
-        [busy, page.countRequests(REQUEST_PREFIXES[form]) - before, await page.getInvalidFieldIds()],
-        ['true', 1, []],
-      )
+  test('adds a plant only once, whether by mouse, keyboard, script or double click', async (t) => {
+    const page = await openAsAda(t)
+    const release = page.blockRequests('POST')
+    await page.submitPlant('42', 'Moss')
+    await page.clickButton('#create', 'Add')
+    await page.page.keyboard.press('Enter')
+    assert.equal(await page.evaluate(`document.querySelector('#create button').ariaDisabled`), 'true')
+    await page.evaluate(`document.querySelector('#create').requestSubmit()`)
+    release()
+    await page.waitForText('#message', /^Added/)
+    // The second click of a double click can arrive after the response, which has cleared the form.
+    await page.clickButton('#create', 'Add')
+    assert.match(await page.getText('#message'), /^Added/)
+    assert.deepEqual([page.countRequests('POST'), await page.getInvalidFieldIds()], [1, []])
+  })
+
+  test('goes one page ahead for each click on Next whose page it has shown', async (t) => {
+    const page = await openAsAda(t, { store: createStoreWithFerns(35) })
+    const release = page.blockRequests('GET /plants')
+    for (let i = 0; i < 3; i++) await page.clickButton('#plants', 'Next')
+    assert.equal(await page.getText('#range'), 'Loading …')
+    assert.equal(page.countRequests('GET /plants'), 2)
+    release()
+    await page.waitForText('#range', /^Ids \u206811/)
+    await page.clickButton('#plants', 'Next')
+    await page.waitForText('#range', /^Ids \u206821/)
+    // The last of several clicks wins, in whatever order the responses arrive.
+    const releaseAll = page.blockRequests('GET /plants')
+    await page.clickButton('#plants', 'Previous')
+    await page.goToId('31')
+    releaseAll()
+    await page.waitForText('#range', /^Ids \u206831/)
+    await page.page.waitForNetworkIdle({ idleTime: 100 })
+    assert.match(await page.getText('#range'), /^Ids \u206831/)
+  })
+
+  test('asks after a double click on Delete, and deletes nothing', async (t) => {
+    const page = await openAsAda(t, { store: createStoreWithFerns(3) })
+    for (const width of [360, 1280]) {
+      await page.page.setViewport({ width, height: 900 })
+      await page.page.click('tbody tr:nth-child(2) .action > button', { count: 2 })
+      assert.equal(await page.evaluate(`document.querySelectorAll('.question:not([hidden])').length`), 1)
+      await page.clickInRow('2', 'Cancel')
     }
+    assert.equal(page.countRequests('DELETE'), 0)
+  })
+
+  test('deletes several plants at the same time, each of them once', async (t) => {
+    const page = await openAsAda(t, { store: createStoreWithFerns(4) })
+    const release = page.blockRequests('DELETE')
+    for (const id of ['1', '3']) {
+      await page.clickInRow(id, 'Delete')
+      await page.page.click('.question:not([hidden]) .confirm', { count: 2 })
+    }
+    await page.page.waitForFunction(`document.querySelectorAll('.action [aria-disabled=true]').length === 2`)
+    await page.clickInRow('1', 'Delete')
+    assert.equal(await page.evaluate(`document.querySelectorAll('.question:not([hidden])').length`), 0)
+    release()
+    await page.page.waitForFunction(`document.querySelectorAll('tbody tr').length === 2`)
+    assert.deepEqual(await page.getListedPlants('id'), [['2'], ['4']])
+    assert.deepEqual(page.requests.filter((request) => request.startsWith('DELETE')).sort(), [
+      'DELETE /plants/1',
+      'DELETE /plants/3',
+    ])
   })
 
   test('does not send an invalid id or empty required fields', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const { length } = page.requests
-    for (const [form, label, field] of [
-      ['create', 'Id', 'new-id'],
-      ['delete', 'Id', 'delete-id'],
-      ['list', 'After id (optional)', 'list-after'],
-    ] as const) {
-      for (const text of ['..', '.', '01', '1e3', '9223372036854775808', 'x']) {
-        await page.fillAndSubmit(form, { ...FORM_INPUT[form], [label]: text })
-        await page.waitForText(`#${field}-error`, /^id must be a whole number from -9\d+ to 9\d+, in digits\.$/)
-        assert.deepEqual([page.requests.length, await page.getInvalidFieldIds()], [length, [field]])
-        await page.fillField(`#${form}`, label, '4')
-        assert.deepEqual(await page.getInvalidFieldIds(), [])
-      }
+    for (const text of ['..', '.', '01', '1e3', '9223372036854775808', 'x']) {
+      const error = /^Id must be a whole number from -9223372036854775808 to 9223372036854775807\.$/
+      await page.submitPlant(text, 'Moss')
+      await page.waitForText('#new-id-error', error)
+      assert.deepEqual(await page.getInvalidFieldIds(), ['new-id'])
+      await page.fillField('#create', 'Id', '4')
+      await page.goToId(text)
+      await page.waitForText('#go-to-id-error', error)
+      assert.deepEqual([page.requests.length, await page.getInvalidFieldIds()], [length, ['go-to-id']])
+      await page.fillField('#go-to', 'Go to id', '4')
+      assert.deepEqual(await page.getInvalidFieldIds(), [])
     }
-    await page.fillAndSubmit('create', { Id: '', Name: '' })
-    await page.fillAndSubmit('delete', { Id: '' })
+    await page.submitPlant('', '')
     assert.deepEqual(
-      [page.requests.length, await page.getInvalidFieldIds()],
-      [length, ['new-id', 'new-name', 'delete-id']],
+      [await page.getText('#new-id-error'), await page.getText('#new-name-error'), await page.getFocused()],
+      ['Id is required.', 'Name is required.', 'new-id'],
     )
+    assert.equal(page.requests.length, length)
   })
 
-  test('shows responses that are not from plant-store as errors', async (t) => {
+  test('shows responses that are not from plant-store as errors, and keeps the form', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
-    for (const [form, status, type, body] of [
-      ['create', 200, 'text/html', '<h1>Log in first</h1>'],
-      ['create', 200, 'text/html', '{"name":"Moss"}'],
-      ['create', 200, 'application/json', '{"name":1}'],
-      ['create', 429, 'application/json', '{"error":"slow_down"}'],
-      ['create', 429, 'application/json', '{"error":40900,"message":"x"}'],
-      ['delete', 200, 'text/html', '<h1>Log in first</h1>'],
-      ['delete', 200, 'application/json', '{"name":"Moss"}'],
-      ['list', 200, 'text/html', '<h1>Log in first</h1>'],
-      ['list', 200, 'application/json', 'null'],
-      ['list', 200, 'application/json', '[{"name":"without an id"}]'],
-      ['list', 200, 'application/json', '[{"id":1,"name":1}]'],
-      ['list', 200, 'application/json', '[{"id": 9007199254740993,"name":"with an id that would be rounded"}]'],
-      ['list', 502, 'text/html', '<h1>Bad gateway</h1>'],
+    for (const [prefix, status, type, body] of [
+      ['POST', 200, 'text/html', '<h1>Log in first</h1>'],
+      ['POST', 200, 'application/json', '{"name":1}'],
+      ['POST', 400, 'application/json', '{"error":"slow_down"}'],
+      ['POST', 422, 'application/json', '{"error":40900,"message":"x"}'],
+      ['DELETE', 200, 'text/html', '<h1>Log in first</h1>'],
+      ['DELETE', 200, 'application/json', '{"name":"Moss"}'],
+      ['GET /plants', 200, 'text/html', '<h1>Log in first</h1>'],
+      ['GET /plants', 200, 'application/json', 'null'],
+      ['GET /plants', 200, 'application/json', '[{"name":"without an id"}]'],
+      ['GET /plants', 200, 'application/json', '[{"id":1,"name":1}]'],
+      ['GET /plants', 403, 'text/html', '<h1>Forbidden</h1>'],
     ] as const) {
-      const stop = page.respondWith(REQUEST_PREFIXES[form], status, type, body)
-      await page.fillAndSubmit(form)
-      await page.waitForText(`#${form} .result`, /^\d+ [\w ]+: this response is not from plant-store\./)
-      assert.equal((await page.getText(`#${form} .result`)).includes('may or may not have been made'), form !== 'list')
-      assert.equal(await page.getText(`#${form} + .exchange .response`), `Content-Type: ${type}\n\n${body}`)
-      if (form !== 'list')
-        assert.equal(await page.getValue(form === 'create' ? 'new-id' : 'delete-id'), FORM_INPUT[form]['Id'])
+      const what = `${prefix} ${status} ${body}`
+      const stop = page.respondWith(prefix, status, type, body)
+      if (prefix === 'POST') await page.submitPlant('42', 'Moss')
+      else if (prefix === 'DELETE') {
+        await page.clickInRow('2', 'Delete')
+        await page.clickInRow('2', 'Confirm')
+      } else await page.goToId('1')
+      await page.waitForText(
+        '#message',
+        /^(Unexpected response|The service didn't confirm this, so the plant may or may not have been)/,
+      )
+      const entry = await page.openLogEntry(prefix === 'DELETE' ? 2 : 1)
+      assert.equal(entry.response, `Content-Type: ${type}\n\n${body}`, what)
+      if (prefix === 'POST') assert.equal(await page.getValue('new-name'), 'Moss')
       stop()
+      await page.goToId('1')
+      await page.waitForList()
+      assert.equal(await page.getText('#message'), '')
     }
   })
 
-  test('keeps what is typed during a create, without changing the shown request or mixing up its error', async (t) => {
+  test('keeps what is typed during a create, without mixing up its error', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     for (const [id, result] of [
-      ['42', /^Created/],
-      ['1', /^409 Conflict: You already have a plant with this id/],
+      ['42', /^Added/],
+      ['1', /^Plant \u20681\u2069 already exists\.$/],
     ] as const) {
       const release = page.blockRequests('POST')
-      await page.fillAndSubmit('create', { Id: id, Name: 'Moss' })
+      await page.submitPlant(id, 'Moss')
       await page.fillField('#create', 'Id', '43')
-      assert.equal(await page.getText('#create + .exchange .response'), 'Waiting for it …')
       release()
-      await page.waitForText('#create .result', result)
-      assert.match(await page.getText('#create + .exchange .request'), new RegExp(`"id":${id},`))
+      await page.waitForText('#message', result)
       assert.deepEqual(
         [await page.getValue('new-id'), await page.getValue('new-name'), await page.getInvalidFieldIds()],
         ['43', 'Moss', []],
@@ -109,13 +159,68 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
   test('goes to the next page even if a create finishes in between', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const createNow = page.blockRequests('POST')
-    await page.fillAndSubmit('create')
+    await page.submitPlant('42', 'Moss')
     const listNow = page.blockRequests('GET /plants')
-    await page.clickButton('#list', 'Next')
+    await page.clickButton('#plants', 'Next')
     createNow()
-    await page.waitForText('#create .result', /^Created/)
+    await page.waitForText('#message', /^Added/)
     listNow()
-    await page.waitForText('#list .result', /^Page 2: 10 plants/)
+    await page.waitForText('#range', /^Ids \u206811\u2069 to \u206820/)
+  })
+})
+
+suite('on a bad network, the web UI', { skip: skipWithoutChromium }, () => {
+  /** Lets the service handle the request, but cuts its response. */
+  function cutResponse(response: ServerResponse, next: () => void): void {
+    response.writeHead = () => response.destroy()
+    next()
+  }
+
+  test('adds and deletes a plant once, even if the responses are lost', async (t) => {
+    const page = await openAsAda(t)
+    const stopPost = page.intercept('POST', cutResponse)
+    await page.submitPlant('1', 'Fern')
+    await page.page.waitForFunction(`document.querySelector('#log .status').textContent === 'No response'`)
+    stopPost()
+    await page.waitForText('#message', /^Added/)
+    assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])
+    assert.ok(page.countRequests('POST') > 1)
+
+    const stopDelete = page.intercept('DELETE', cutResponse)
+    await page.clickInRow('1', 'Delete')
+    await page.clickInRow('1', 'Confirm')
+    await page.page.waitForFunction(`document.querySelector('#log .status').textContent === 'No response'`)
+    stopDelete()
+    await page.waitForText('#message', /^Deleted/)
+    assert.deepEqual(await page.fetchPlants(), [])
+  })
+
+  test('shows that it is unknown whether a plant was added if no attempt gets a response', async (t) => {
+    const page = await openAsAda(t)
+    const stop = page.intercept('POST', cutResponse)
+    await page.submitPlant('1', 'Fern')
+    await page.waitForText(
+      '#message',
+      /^The service didn't confirm this, so the plant may or may not have been added\./,
+      60_000,
+    )
+    stop()
+    // The list is loaded again as soon as the service is ready.
+    await page.waitForText('tbody', /Fern/)
+    assert.equal(await page.getValue('new-name'), 'Fern')
+  })
+
+  test('treats a truncated response as a failure, and loads the list again', async (t) => {
+    const page = await openAsAda(t, { store: createStoreWithFerns(21) })
+    const stop = page.intercept('GET /plants', (response) => {
+      response.write('[{"name":"Fern"')
+      response.destroy()
+    })
+    await page.clickButton('#plants', 'Next')
+    await page.waitForText('#message', /^The service is unreachable\. The list loads when the service is back\.$/)
+    stop()
+    await page.waitForText('#range', /^Ids \u206811/)
+    assert.equal(await page.getText('#message'), '')
   })
 })
 
@@ -123,35 +228,35 @@ suite('while the service is unavailable, the web UI', { skip: skipWithoutChromiu
   test('shows that, and continues when the service is back', async (t) => {
     const program = await startProgram(t)
     const page = await openAsAda(t, program.url)
-    await page.waitForText('#service', /^ready$/)
+    await page.waitForText('#service', /^Ready$/)
     await program.stop()
 
-    await page.submit('list')
-    await page.waitForText('#list .result', /^The service cannot be reached\.$/)
-    await page.waitForText('#service', /^unreachable, retrying …$/)
-    await page.fillAndSubmit('create', { Id: '1', Name: 'Fern' })
-    await page.waitForText(
-      '#create .result',
-      /^The service cannot be reached\. The change may or may not have been made: /,
-    )
+    await page.goToId('5')
+    await page.waitForText('#message', /^The service is unreachable\. The list loads when the service is back\.$/)
+    await page.waitForText('#service', /^Unreachable – retrying$/)
+    await page.submitPlant('1', 'Fern')
 
     await startProgram(t, { PORT: String(program.port) })
-    await page.waitForText('#service', /^ready$/)
-    await page.waitForText('#list .result', /^Page 1: 0 plants/)
-    await page.createPlant('1', 'Fern')
-    await page.waitForText('#plants', /Fern/)
+    await page.waitForText('#service', /^Ready$/)
+    // The client has retried the create in the meantime.
+    await page.waitForText('#message', /^Added/)
+    await page.goToId('')
+    await page.waitForText('tbody', /Fern/)
   })
 
-  test('shows that only the store is unavailable', async (t) => {
+  test('shows whether the service is starting, or its store has become unavailable', async (t) => {
     captureLog(t)
-    let isAway = true
+    let isAvailable = false
     const ping = (): void => {
-      if (isAway) throw new StoreUnavailableError('away')
+      if (!isAvailable) throw new StoreUnavailableError('unavailable')
     }
-    const page = await openAsAda(t, { store: { ...memoryStore(), ping } })
-    await page.waitForText('#service', /^not ready, retrying …$/)
-    isAway = false
-    await page.waitForText('#service', /^ready$/)
+    const page = await openPage(t, { store: { ...memoryStore(), ping } })
+    await page.waitForText('#service', /^Starting$/)
+    isAvailable = true
+    await page.waitForText('#service', /^Ready$/)
+    isAvailable = false
+    await page.page.waitForFunction(`dispatchEvent(new Event('focus')) &&
+      document.querySelector('#service').textContent === 'Unreachable – retrying'`)
   })
 
   for (const isForgotten of [false, true]) {
@@ -160,28 +265,34 @@ suite('while the service is unavailable, the web UI', { skip: skipWithoutChromiu
       async (t) => {
         const page = await openAsAda(t, { store: createStoreWithFerns(21) })
         const stop = page.respondWith('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')
-        await page.fillAndSubmit('list')
-        await page.waitForText('#list .result', /^503 Service Unavailable: Away\.$/)
+        await page.goToId('1')
+        await page.waitForText('#message', /^The service is unreachable\./)
         stop()
-        if (isForgotten) await page.clickButton('#token-form', 'Forget')
+        if (isForgotten) await page.clickButton('#link-notice', 'Forget the token from the link')
         const lists = page.countRequests('GET /plants')
         if (isForgotten) await page.page.waitForResponse((response) => response.url().endsWith('/readyz'))
-        else await page.waitForText('#list .result', /^Page 1/)
+        else await page.waitForText('#message', /^$/)
         await page.page.waitForNetworkIdle({ idleTime: 100 })
-        assert.equal(await page.getText('#access'), isForgotten ? 'none yet' : 'may read; not seen to write yet')
+        assert.equal(await page.getText('#token-button'), isForgotten ? 'Enter token' : 'Token set')
         assert.equal(page.countRequests('GET /plants') - lists, isForgotten ? 0 : 1)
       },
     )
   }
 
-  test('treats a truncated response as a failure', async (t) => {
-    const page = await openAsAda(t, { store: createStoreWithFerns(21) })
-    page.intercept('GET /plants', (response) => {
-      response.write('[{"name":"Fern"')
-      response.destroy()
+  test('shows the plants after an outage that began before the first list', async (t) => {
+    captureLog(t)
+    let isAvailable = false
+    const listener = createWebUiListener({ store: createStoreWithFerns(1) })
+    const page = await openPage(t, (request, response) => {
+      if (isAvailable || !/^\/(plants|readyz)/.test(request.url!)) listener(request, response)
+      else response.destroy()
     })
-    await page.submit('list')
-    await page.waitForText('#list .result', /^The service cannot be reached\.$/)
-    await page.waitForText('#service', /^ready$/)
+    await page.fillField('#token-form', 'Token', TOKEN)
+    await page.page.keyboard.press('Enter')
+    await page.waitForText('#message', /^The service is unreachable\./)
+    await page.waitForText('#service', /^Unreachable – retrying$/)
+    isAvailable = true
+    await page.waitForText('tbody', /Fern 1/)
+    assert.equal(await page.getText('#message'), '')
   })
 })

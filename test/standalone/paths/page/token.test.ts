@@ -12,7 +12,13 @@ import {
 import { startProgram, TOKEN } from '../../../support/program/program.ts'
 
 const NOTICE = 'Using the token from the link'
-const NO_TOKEN_MESSAGE = 'Enter a token to see its plants here.'
+
+/** Waits until the web UI shows only the token form. */
+async function waitForTokenForm(page: WebUiPage): Promise<void> {
+  await page.waitForText('#token-button', /^Enter token$/)
+  await page.page.waitForSelector('#token-form:not([hidden])')
+  assert.equal(await page.evaluate(`document.querySelector('#plants').hidden`), true)
+}
 
 /** Returns the notice about the origin of the token, or an empty string. */
 async function findNotice(page: WebUiPage): Promise<string> {
@@ -23,32 +29,34 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
   test('is marked as coming from a link until a plant is created with it (login CSRF)', async (t) => {
     const page = await openAsAda(t)
     assert.equal(await findNotice(page), NOTICE)
-    await page.submit('list')
-    await page.waitForText('#list .result', /^Page 1/)
-    await page.fillAndSubmit('create', { Id: 'x', Name: 'Fern' })
-    await page.fillAndSubmit('delete')
-    await page.waitForText('#delete .result', /^404/)
+    await page.goToId('5')
+    await page.waitForText('#empty', /above/)
+    await page.submitPlant('x', 'Fern')
+    await page.waitForText('#new-id-error', /./)
     assert.equal(await findNotice(page), NOTICE)
     await page.createPlant('1', 'Fern')
     assert.equal(await findNotice(page), '')
   })
 
   test('is marked as coming from a link until a plant is deleted with it (login CSRF)', async (t) => {
-    const page = await openAsAda(t, { store: createStoreWithFerns(2) })
-    await page.fillAndSubmit('delete')
-    await page.waitForText('#delete .result', /^Deleted/)
+    const page = await openAsAda(t, { store: createStoreWithFerns(3) })
+    await fetch(`${page.url}/plants/1`, { method: 'DELETE', headers: { Authorization: `Bearer ${TOKEN}` } })
+    await page.clickInRow('1', 'Delete')
+    await page.clickInRow('1', 'Confirm')
+    await page.waitForText('#message', /doesn't exist/)
+    assert.equal(await findNotice(page), NOTICE)
+    await page.deletePlant('2')
     assert.equal(await findNotice(page), '')
   })
 
   test('from a link is removed by the Forget button next to its notice (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(2) })
-    await page.clickButton('#token-form', 'Forget')
-    assert.deepEqual([await findNotice(page), await page.getText('#access')], ['', 'none yet'])
-    await page.fillAndSubmit('create')
-    await page.waitForText('#create .result', /^401/)
+    await page.clickButton('#link-notice', 'Forget the token from the link')
+    await waitForTokenForm(page)
+    assert.deepEqual([await findNotice(page), await page.getFocused()], ['', 'token'])
     await page.fillField('#token-form', 'Token', TOKEN)
-    await page.clickButton('#token-form', 'Use token')
-    await page.waitForText('#access', /may/)
+    await page.clickButton('#token-form', 'Use')
+    await page.waitForText('#token-button', /^Token set$/)
     assert.equal(await findNotice(page), '', 'the user typed this one')
   })
 
@@ -60,33 +68,38 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
       questions.push(dialog.message())
       void dialog[answer]()
     })
-    async function follow(hash: string, plants: RegExp): Promise<unknown> {
+    async function follow(hash: string, range: RegExp): Promise<unknown> {
       questions.length = 0
       await page.evaluate(`location.hash = '${hash}'`)
       await page.page.waitForFunction('!location.hash')
-      await page.submit('list')
-      await page.waitForText('#list .result', plants)
+      await page.page.waitForSelector('#plants:not([hidden])')
+      await page.page.select('#page-size', '10')
+      await page.waitForList()
+      await page.waitForText('#range', range)
       assert.equal(await page.evaluate('location.href'), `${page.url}/`)
       return [questions.length, await findNotice(page)]
     }
-    assert.deepEqual(await follow(`token=${TOKEN}`, /0 plants\./), [0, NOTICE])
+    assert.deepEqual(await follow(`token=${TOKEN}`, /^$/), [0, NOTICE])
     await page.createPlant('1', 'Fern')
-    await page.waitForText('#plants', /Fern/)
-    assert.deepEqual(await follow('token=a%2b/~b==', /1 plant\./), [1, ''])
-    assert.deepEqual(await follow(`token=${TOKEN}`, /1 plant\./), [0, ''], 'the token in use')
+    assert.deepEqual(await follow('token=a%2b/~b==', /^Id \u20681\u2069/), [1, ''])
+    assert.deepEqual(await follow(`token=${TOKEN}`, /^Id \u20681\u2069/), [0, ''], 'the token in use')
     for (const malformed of ['', '%20', 'a%20b']) {
-      assert.deepEqual(await follow(`token=${malformed}`, /1 plant\./), [0, ''], malformed)
+      assert.deepEqual(await follow(`token=${malformed}`, /^Id \u20681\u2069/), [0, ''], malformed)
     }
     answer = 'accept'
-    assert.deepEqual(await follow('token=a%2b/~b==', /0 plants\./), [1, NOTICE])
-    assert.deepEqual(await follow(`token=${TOKEN}`, /1 plant\./), [1, NOTICE])
+    assert.deepEqual(await follow('token=a%2b/~b==', /^$/), [1, NOTICE])
+    assert.deepEqual(await follow(`token=${TOKEN}`, /^Id \u20681\u2069/), [1, NOTICE])
   })
 
   for (const text of ['', '%20', 'a%20b', '%zz', '%2541', 'ad%C3%A9', `${TOKEN}&a=b`, `${TOKEN}#token=${TOKEN}`]) {
     test(`from a link is rejected with an error about the link if it is malformed: "${text}" (login CSRF)`, async (t) => {
       const page = await openPage(t, {}, `#token=${text}`)
-      await page.waitForText('#token-error', /^The token from the link is malformed: a token has letters, digits and /)
-      assert.deepEqual([await page.getText('#access'), await findNotice(page)], ['none yet', ''])
+      await page.waitForText(
+        '#token-error',
+        /^The token in the link is malformed: a token can contain only letters, digits and /,
+      )
+      await waitForTokenForm(page)
+      assert.equal(await findNotice(page), '')
       assert.equal(await page.evaluate('location.href'), `${page.url}/`)
       assert.equal(page.countRequests('GET /plants'), 0)
     })
@@ -101,8 +114,8 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
       `${page.url}/openapi.json`,
     ])
     // If the browser restores the page from its back/forward cache, the token is still there. Otherwise there is none.
-    const shown = [await page.getText('#access'), await findNotice(page)]
-    assert.ok([`may read; not seen to write yet,${NOTICE}`, 'none yet,'].includes(shown.join()), shown.join())
+    const shown = [await page.getText('#token-button'), await findNotice(page)]
+    assert.ok([`Token set,${NOTICE}`, 'Enter token,'].includes(shown.join()), shown.join())
   })
 
   test('cannot be replaced by a page of another origin that has opened the web UI', async (t) => {
@@ -118,12 +131,12 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     const page = await openAsAda(t, program.url)
     assert.equal(page.page.url(), `${page.url}/`)
     await page.createPlant('1', 'Fern')
-    await page.fillAndSubmit('delete', { Id: '1' })
-    await page.waitForText('#delete .result', /Deleted/)
-    await page.waitForText('#none', /No plants yet/)
+    await page.deletePlant('1')
+    await page.clickButton('header', 'Token set')
     await page.fillField('#token-form', 'Token', TOKEN)
-    await page.clickButton('#token-form', 'Use token')
-    await page.waitForText('#access', /may/)
+    await page.clickButton('#token-form', 'Use')
+    await page.page.waitForSelector('#token-form[hidden]')
+    await page.openLogEntry()
 
     const places = await page.evaluate<Record<string, unknown>>(`(async () => ({
       address: location.href,
@@ -138,94 +151,133 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     for (const [place, content] of Object.entries(places)) assert.ok(!JSON.stringify(content).includes(TOKEN), place)
     assert.ok(!page.consoleMessages.join('\n').includes(TOKEN))
     await page.page.reload()
-    assert.equal(await page.getText('#none'), NO_TOKEN_MESSAGE)
+    await waitForTokenForm(page)
     await program.stop()
     assert.equal(program.stderr.lines.filter((line) => line.includes('"DELETE"')).length, 1)
     assert.ok(!program.stderr.lines.join('\n').includes(TOKEN))
   })
 
-  test('is requested if it is missing, without being shown as rejected', async (t) => {
+  test('is requested if it is missing, with nothing else to see', async (t) => {
     const page = await openPage(t)
-    assert.equal(await page.getText('#none'), NO_TOKEN_MESSAGE)
-    assert.equal(await page.getText('#access'), 'none yet')
-    await page.submit('list')
-    await page.waitForText('#list .result', /^401/)
-    assert.equal(
-      await page.getText('#token-error'),
-      'A bearer token is required: send "Authorization: Bearer <token>".',
-    )
-    assert.equal(await page.getText('#access'), 'none yet')
+    await waitForTokenForm(page)
+    assert.match(await page.getText('#token-form'), /^Token\s+Show\s+Use\s+You find a token in the terminal where /)
+    assert.equal(await page.evaluate(`document.querySelector('#log').hidden`), true)
+    await page.clickButton('#token-form', 'Use')
+    assert.equal(await page.getText('#token-error'), 'Token is required.')
+    assert.equal(page.countRequests('GET /plants'), 0)
   })
 
-  test('is removed from its field, and kept when Enter is pressed again', async (t) => {
+  test('is hidden while it is typed, unless the user wants to see it', async (t) => {
+    const page = await openPage(t)
+    const mask = `getComputedStyle(document.querySelector('#token')).webkitTextSecurity`
+    assert.equal(await page.evaluate(mask), 'disc')
+    await page.clickButton('#token-form', 'Show')
+    assert.equal(await page.evaluate(mask), 'none')
+    await page.clickButton('#token-form', 'Hide')
+    assert.equal(await page.evaluate(mask), 'disc')
+  })
+
+  test('is removed from its field once the service has accepted it', async (t) => {
     const page = await openPage(t)
     await page.fillField('#token-form', 'Token', ` Bearer ${TOKEN} `)
     await page.page.keyboard.press('Enter')
-    // A list response clears the error message of the token.
-    await page.waitForText('#none', /No plants yet/)
+    await page.waitForText('#empty', /No plants yet/)
+    assert.deepEqual([await page.getValue('token'), await page.getFocused()], ['', 'plants-title'])
+    assert.equal(await page.evaluate(`document.querySelector('#token-form').hidden`), true)
+  })
+
+  test('stays in its field, selected, if it is rejected, so that a typo can be corrected', async (t) => {
+    const page = await openPage(t)
+    await page.fillField('#token-form', 'Token', `${TOKEN}x`)
     await page.page.keyboard.press('Enter')
+    await page.waitForText('#token-error', /^This token isn't valid\.$/)
+    await waitForTokenForm(page)
+    assert.deepEqual(
+      await page.evaluate(`(() => {
+        const { id, value, selectionStart, selectionEnd, ariaInvalid } = document.activeElement
+        return [id, value, selectionStart, selectionEnd, ariaInvalid]
+      })()`),
+      ['token', `${TOKEN}x`, 0, 5, 'true'],
+    )
+    await page.page.keyboard.press('End')
+    await page.page.keyboard.press('Backspace')
     assert.equal(await page.getText('#token-error'), '')
-    assert.equal(await page.evaluate(`document.activeElement.id + document.activeElement.value`), 'token')
+    await page.page.keyboard.press('Enter')
+    await page.waitForText('#empty', /No plants yet/)
+  })
+
+  test('is used only once after a double click', async (t) => {
+    const page = await openPage(t)
+    const release = page.blockRequests('GET /plants')
+    await page.fillField('#token-form', 'Token', TOKEN)
+    for (let i = 0; i < 2; i++) await page.clickButton('#token-form', 'Use')
+    assert.equal(await page.getText('#token-progress'), 'Checking …')
+    release()
+    await page.waitForText('#empty', /No plants yet/)
+    assert.equal(page.countRequests('GET /plants'), 1)
   })
 
   test('is rejected without a request if it contains invalid characters', async (t) => {
     const page = await openPage(t)
     for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
       await page.fillField('#token-form', 'Token', typed)
-      await page.clickButton('#token-form', 'Use token')
-      await page.waitForText('#token-error', /^A token has letters, digits and -\._~\+\/ only, then perhaps "="\.$/)
-      await page.clickButton('#token-form', 'Forget')
-      await page.waitForText('#token-error', /^$/)
+      await page.clickButton('#token-form', 'Use')
+      await page.waitForText(
+        '#token-error',
+        /^A token can contain only letters, digits and -\._~\+\/, and can end with "="\.$/,
+      )
+      assert.equal(await page.getValue('token'), typed)
     }
   })
 
   test('hides the plants while it is rejected, until it is accepted again', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
-    const stop = page.respondWith('GET /plants', 401, 'application/json', '{"error":40101,"message":"Refused."}')
-    await page.fillAndSubmit('list')
-    await page.waitForText('#list .result', /^401 Unauthorized: Refused\.$/)
-    assert.deepEqual([await page.getText('#access'), await page.getText('#token-error')], ['refused', 'Refused.'])
+    const stop = page.respondWith('GET /plants', 401, 'application/json', '{"error":40101,"message":"Rejected."}')
+    await page.fillField('#create', 'Name', 'Moss')
+    await page.goToId('5')
+    await page.waitForText('#token-error', /^This token isn't valid\.$/)
+    await waitForTokenForm(page)
     assert.deepEqual([await page.getListedPlants(), await page.getInvalidFieldIds()], [[], ['token']])
     stop()
-    await page.fillAndSubmit('list')
-    await page.waitForText('#access', /^may read/)
+    await page.clickButton('#token-form', 'Use')
+    await page.waitForText('#range', /^Ids/)
     assert.deepEqual([await page.getText('#token-error'), await page.getInvalidFieldIds()], ['', []])
+    assert.equal(await page.getValue('new-name'), 'Moss')
   })
 
-  test('is shown with its access level, as far as earlier responses have revealed it', async (t) => {
+  test('that is read-only lists plants, and shows that it can do nothing else', async (t) => {
     const page = await openAsAda(t, {
       store: createStoreWithFerns(21),
       tokens: { [TOKEN]: { owner: 'ada', access: 'read' } },
     })
-    assert.equal(await page.getText('#access'), 'may read; not seen to write yet')
     assert.ok(page.requests.every((request) => request.startsWith('GET ')))
-    await page.createPlant('42', 'Moss')
-    await page.waitForText('#create .result', /^403 Forbidden: This bearer token is read-only\.$/)
-    assert.deepEqual([await page.getText('#access'), await page.getText('#token-error')], ['may only read', ''])
-    await page.clickButton('#list', 'Delete plant 2, \u2068Fern 2\u2069')
-    await page.clickButton('#list', 'Delete for good plant 2, \u2068Fern 2\u2069')
-    await page.waitForText('#list .result', /^403 Forbidden: This bearer token is read-only\. Page 1: 10 plants\./)
+    await page.submitPlant('42', 'Moss')
+    await page.waitForText('#message', /^This token can only list plants\.$/)
+    await page.clickInRow('2', 'Delete')
+    await page.waitForText('#message', /undone/)
+    await page.clickInRow('2', 'Confirm')
+    await page.waitForText('#message', /^This token can only list plants\.$/)
+    assert.match(await page.evaluate('document.activeElement.ariaLabel'), /^Delete plant 2, /)
+    assert.equal(await page.getText('#token-button'), 'Token set')
   })
 
   for (const isPending of [false, true]) {
     test(`is forgotten together with all its data, including ${isPending ? 'a pending create' : 'a created plant'}`, async (t) => {
       const page = await openAsAda(t, { store: createStoreWithFerns(21) })
       const release = page.blockRequests(isPending ? 'POST' : 'none')
-      await page.fillAndSubmit('create')
-      await page.waitForText('#create + .exchange', isPending ? /Waiting/ : /200 OK/)
-      await page.waitForText('#list .result', /^Page/)
+      await page.submitPlant('42', 'Moss')
+      await page.waitForText('#message', isPending ? /^Adding/ : /^Added/)
+      await page.waitForList()
       const lists = page.countRequests('GET /plants')
-      await page.fillField('#delete', 'Id', '42')
+      await page.fillField('#go-to', 'Go to id', '42')
+      await page.clickButton('header', 'Token set')
       await page.clickButton('#token-form', 'Forget')
       release()
       await page.page.waitForNetworkIdle({ idleTime: 100 })
-      // The port in the curl commands can contain 42 too.
-      assert.doesNotMatch((await page.getText('main')).replaceAll(page.url, ''), /Moss|Fern|42/)
-      assert.deepEqual([await page.getText('#access'), await page.getText('#none')], ['none yet', NO_TOKEN_MESSAGE])
+      assert.doesNotMatch(await page.evaluate(`document.querySelector('main').textContent`), /Moss|Fern|42/)
+      await waitForTokenForm(page)
       assert.deepEqual([page.countRequests('GET /plants'), await page.getInvalidFieldIds()], [lists, []])
-      for (const id of ['new-id', 'new-name', 'delete-id']) assert.equal(await page.getValue(id), '')
-      await page.submit('list')
-      await page.waitForText('#list .result', /^401/)
+      for (const id of ['new-id', 'new-name', 'go-to-id']) assert.equal(await page.getValue(id), '')
     })
   }
 })

@@ -23,36 +23,37 @@ suite('a browser translator that replaces text nodes', { skip: skipWithoutChromi
   for (const limit of ['10', '25', '100']) {
     test(`doesn't change limit=${limit} to limit=${translate(limit)} in requests`, async (t) => {
       const page = await openFullyTranslated(t)
-      await page.page.select('#list-limit', limit)
-      await page.clickButton('#list', translate('List'))
-      await page.waitForText('#list .result', /Page/)
+      if (limit === '10') await page.page.select('#page-size', '25')
+      const response = page.page.waitForResponse((response) => response.url().includes(`limit=${limit}`))
+      await page.page.select('#page-size', limit)
+      await response
       assert.equal(page.requests.at(-1), `GET /plants?limit=${limit}&include=id`)
     })
   }
 
-  test("doesn't change the curl command that is copied before a request is sent, or after it", async (t) => {
+  test("doesn't change the curl command that is copied", async (t) => {
     const page = await openFullyTranslated(t)
-    await page.fillField('#delete', translate('Id'), '2')
-    for (const isSent of [false, true]) {
-      if (isSent) await page.clickButton('#delete', translate('Delete'))
-      if (isSent) await page.waitForText('#delete .result', /Deleted/)
-      await page.evaluate(`navigator.clipboard.writeText('')`)
-      await page.clickButton('#delete + .exchange', 'Copy the request: Delete a plant')
-      await page.page.waitForFunction(`navigator.clipboard.readText()`)
-      assert.equal(
-        await page.evaluate('navigator.clipboard.readText()'),
-        `curl -i -X DELETE '${page.url}/plants/2' \\\n  -H "Authorization: Bearer $TOKEN"`,
-      )
-    }
+    await page.clickInRow('2', 'Delete')
+    await page.clickInRow('2', 'Confirm')
+    await page.waitForText('#message', /Deleted/)
+    await page.waitForList()
+    await page.openLogEntry(2)
+    await page.evaluate(`navigator.clipboard.writeText('')`)
+    await page.page.click('#log li details[open] button')
+    await page.page.waitForFunction(`navigator.clipboard.readText()`)
+    assert.equal(
+      await page.evaluate('navigator.clipboard.readText()'),
+      `curl -i -X DELETE '${page.url}/plants/2' \\\n  -H "Authorization: Bearer $TOKEN"`,
+    )
   })
 
   test("doesn't change the curl command that is selected if there is no clipboard", async (t) => {
     const page = await openAsAda(t)
-    const curl = await page.getText('#list + .exchange .request')
+    const { curl } = await page.openLogEntry()
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
-    await page.evaluate(`document.querySelector('#list + .exchange .request').textContent = 'translated'`)
-    await page.clickButton('#list + .exchange', 'Copy the request: List plants')
-    await page.waitForText('#list .result', /selected/)
+    await page.evaluate(`document.querySelector('#log .curl').textContent = 'translated'`)
+    await page.clickButton('#log', 'Copy')
+    await page.waitForText('#log-message', /Selected/)
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 
@@ -64,63 +65,67 @@ suite('a browser translator that replaces text nodes', { skip: skipWithoutChromi
     await translatePage(page.page)
     await page.fillField('#create', translate('Id'), '9007199254740993')
     await page.fillField('#create', translate('Name'), 'Moss 1')
-    await page.clickButton('#create', translate('Create'))
-    await page.waitForText('#plants', /Moss/)
-    assert.match(await page.getText('#create .result'), /\u2068Moss 1\u2069/)
-    assert.match(await page.getText('#create + .exchange .request'), /-d '{"id":9007199254740993,"name":"Moss 1"}'$/)
-    assert.match(await page.getText('#create + .exchange .status'), /^200 OK/)
-    assert.match(await page.getText('#create + .exchange .response'), /^Content-Type: [^]*{"name":"Moss 1"}$/)
+    await page.clickButton('#create', translate('Add'))
+    await page.waitForText('#message', /\u2068Moss 1\u2069/)
+    await page.waitForText('#range', /\u20687\u2069.*\u20689007199254740993\u2069/)
+    const { summary, curl, response } = await page.openLogEntry(2)
+    assert.match(summary, /^POST \/plants 200 OK \d+ ms$/)
+    assert.match(curl, /-d '{"id":9007199254740993,"name":"Moss 1"}'$/)
+    assert.match(response, /^Content-Type: [^]*{"name":"Moss 1"}$/)
     assert.deepEqual(await page.getListedPlants('id', 'tag'), [
       ['7', 'hardy 7'],
       ['8', 'hardy 8'],
       ['9007199254740993'],
     ])
     assert.doesNotMatch((await page.getListedPlants('name')).join(), /[‹›]/)
-    await page.clickButton('#list', 'Delete plant 9007199254740993, \u2068Moss 1\u2069')
-    await page.waitForText('#list .result', /\u20689007199254740993\u2069/)
+    await page.fillField('#create', translate('Id'), '7')
+    await page.fillField('#create', translate('Name'), 'Fern')
+    await page.clickButton('#create', translate('Add'))
+    await page.waitForText('#new-id-error', /\u20687\u2069/)
   })
 
   test("doesn't break any action of the web UI, or change its requests", async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     await translatePage(page.page)
-    await page.clickButton('#create', translate('Create'))
+    await page.clickButton('#create', translate('Add'))
     assert.deepEqual(await page.getInvalidFieldIds(), ['new-id', 'new-name'])
     await page.fillField('#create', translate('Id'), '1')
     await page.fillField('#create', translate('Name'), 'Moss')
     assert.deepEqual(await page.getInvalidFieldIds(), [])
-    await page.clickButton('#create', translate('Create'))
-    await page.waitForText('#new-id-error', /You already have a plant/)
+    await page.clickButton('#create', translate('Add'))
+    await page.waitForText('#new-id-error', /already exists/)
     assert.deepEqual(await page.getInvalidFieldIds(), ['new-id'])
 
-    await page.clickButton('#list', translate('Next'))
-    await page.waitForText('#plants', /^11/)
-    await page.clickButton('#list', translate('Previous'))
-    await page.waitForText('#plants', /^1Fern 1/)
-    await page.clickButton('#list', 'Delete plant 1, \u2068Fern 1\u2069')
-    await page.clickButton('#list', 'Keep plant 1, \u2068Fern 1\u2069')
-    await page.clickButton('#list', 'Delete plant 1, \u2068Fern 1\u2069')
-    await page.clickButton('#list', 'Delete for good plant 1, \u2068Fern 1\u2069')
-    await page.waitForText('#plants', /^2Fern 2.*11Fern 11/)
-    await page.fillField('#delete', translate('Id'), '2')
-    await page.clickButton('#delete', translate('Delete'))
-    await page.waitForText('#plants', /^3Fern 3.*12Fern 12/)
+    await page.clickButton('#plants', translate('Next'))
+    await page.waitForText('#range', /\u206811\u2069/)
+    await page.clickButton('#plants', translate('Previous'))
+    await page.waitForText('#range', /\u20681\u2069/)
+    await page.clickInRow('1', 'Delete')
+    await page.clickInRow('1', 'Cancel')
+    await page.clickInRow('1', 'Delete')
+    await page.clickInRow('1', 'Confirm')
+    await page.waitForText('#range', /\u20682\u2069.*\u206811\u2069/)
+    await page.clickInRow('2', 'Delete')
+    await page.clickInRow('2', 'Confirm')
+    await page.waitForText('#range', /\u20683\u2069.*\u206812\u2069/)
     assert.deepEqual(
       page.requests.filter((request) => !request.startsWith('GET')),
       ['POST /plants', 'DELETE /plants/1', 'DELETE /plants/2'],
     )
 
+    await page.clickButton('header', translate('Token set'))
     await page.clickButton('#token-form', translate('Forget'))
-    await page.waitForText('#access', /none yet/)
+    await page.waitForText('#token-button', /Enter token/)
     assert.deepEqual(await page.getListedPlants(), [])
   })
 
   test("isn't triggered by unchanged text, which a screen reader would repeat", async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1) })
-    await page.waitForText('#service', /^ready$/)
+    await page.waitForText('#service', /^Ready$/)
     await translatePage(page.page)
     await page.evaluate(`globalThis.translated = Array.from(document.querySelectorAll('font'))`)
     // The web UI renders its state after each character.
-    await page.fillField('#delete', translate('Id'), '42')
+    await page.fillField('#create', translate('Id'), '42')
     assert.equal(await page.evaluate(`translated.filter((font) => !font.isConnected).length`), 0)
   })
 })
@@ -130,7 +135,7 @@ test(
   { skip: skipWithoutChromium },
   async (t) => {
     const page = await openAsAda(t)
-    for (const form of ['create', 'list', 'token-form']) {
+    for (const form of ['create', 'go-to', 'token-form']) {
       await page.evaluate(`(() => {
       const form = document.querySelector('#${form}')
       form.prepend(Object.assign(document.createElement('input'), { value: 'x' }))
@@ -139,6 +144,6 @@ test(
     }
     await page.createPlant('1', 'Fern')
     assert.deepEqual(await page.fetchPlants(), [{ name: 'Fern' }])
-    assert.match(await page.getText('#create ~ .exchange .status'), /^200 OK/)
+    assert.match((await page.openLogEntry(2)).summary, /^POST \/plants 200 OK/)
   },
 )

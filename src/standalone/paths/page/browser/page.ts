@@ -1,445 +1,355 @@
-import type { components } from './schema.d.ts'
+import { createPlantClient, type ListedPlant, type PlantStoreError } from '../../../../client/plant-client.ts'
+import { find, findField, quote, setText } from './document.ts'
+import { describeEmptyPage, describeRange, explainError, findIdError, MAX_ID, type Write } from './messages.ts'
+import { fetchReadiness, type Readiness } from './readiness.ts'
+import { drawRows } from './rows.ts'
+import { CANCELED, createLoggingFetch, drawLog, type LoggedRequest } from './request-log.ts'
+import { findTokenError, parseToken, SWITCH_QUESTION, takeLinkToken } from './token.ts'
 
-/** A listed plant. Its id is a string, because numbers lose precision beyond 2^53. */
-type Plant = Omit<components['schemas']['ListedPlant'], 'id'> & { readonly id: string }
+type Cursors = readonly (bigint | undefined)[]
 
-/** The URL is relative, so that it works under any path prefix that a proxy adds. */
-type Request = Readonly<{ method: 'GET' | 'POST' | 'DELETE'; url: string; body?: string }>
-type Reply = Awaited<ReturnType<typeof ask>>
-
-/** The id of a form that sends requests. */
-type Place = 'create' | 'list' | 'delete'
-const PLACES: readonly Place[] = ['create', 'list', 'delete']
-
-/** The last request of a form, and its response as soon as it arrives. Empty once the form has been edited. */
-type Exchange = Partial<{ request: Request; isBusy: boolean; reply: Reply; says: string }>
-
-const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
-const QUESTION = 'The link contains another token than the one in use. Switch to it? Cancel unless you trust the link.'
-const RANGE = 'id must be a whole number from -9223372036854775808 to 9223372036854775807, in digits.'
-/**
- * Matches only our own input fields, which have an error element. Browser extensions and translators add inputs too.
- */
-const FIELDS = 'input[aria-describedby$="-error"]'
-const NO_TOKEN = 'Enter a token to see its plants here.'
-
-/** The maximum number of characters shown of a name and of a body. Rendering very long texts is slow. */
-const MAX_NAME = 100
-const MAX_BODY = 2000
-const TIMEOUT_MS = 30_000
 const RETRY_MS = 2000
 
 /** Removed from the URL before anything else happens, so that a bookmark can't contain it. */
-const linkToken = takeToken()
+const linkToken = takeLinkToken()
 let state = newState('')
-/** The readiness of the service, as displayed. */
-let service = '…'
-let timer = 0
-/** The list items by the JSON of their plant. Reusing an item keeps it expanded and focused. */
-let items = new Map<string, HTMLElement>()
-/** The text that was last set on each element. The text in the document can differ, because translators replace it. */
-const texts = new WeakMap<Element, string>()
+/** Undefined before the first response. */
+let readiness: Readiness | undefined
+let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Creates the state that belongs to one token. The token is stored nowhere else, and a new token gets a new state. */
+/** Creates the state that belongs to one token. Only the state and its clients store the token. */
 function newState(token: string, isFromLink = false) {
+  const log: LoggedRequest[] = []
+  const url = new URL('.', document.baseURI)
+  const logged = createLoggingFetch(log, draw, () => void watchService())
+  // A client requires a token. Without one, this page sends no requests.
+  const options = { url, token: token || 'missing', fetch: logged }
   return {
     token,
+    tokenStatus: (token === '' ? 'missing' : 'unchecked') as 'missing' | 'unchecked' | 'set' | 'rejected',
+    hasLinkToken: isFromLink,
     /** Whether the token came from a link and hasn't been used for a write yet. */
     isFromLink,
-    access: token === '' ? 'none yet' : '…',
-    exchanges: { create: {}, list: {}, delete: {} } as Record<Place, Exchange>,
+    isTokenFormOpen: !isFromLink,
+    isTokenVisible: false,
+    client: createPlantClient(options),
+    /** Reads without retries: the list is loaded again when the service is ready. */
+    reader: createPlantClient({ ...options, retries: 0 }),
+    log,
+    logMessage: '',
+    /** Aborts all writes. */
+    controller: new AbortController(),
+    /** Aborts the pending list request. */
+    listController: undefined as AbortController | undefined,
+    listError: '',
+    /** Whether to load the list again as soon as the service is ready. */
+    isListOutdated: false,
+    plants: [] as readonly ListedPlant[],
+    /** The cursors of the pages up to the current one; of those up to the requested one; and of the next page. */
+    cursors: [] as Cursors,
+    requested: [undefined] as Cursors,
+    next: undefined as bigint | undefined,
+    isCreating: false,
+    isIdTyped: false,
+    /** Whether nothing has been typed since the last plant was added. */
+    isFormReset: false,
+    /** The plant whose row asks for confirmation of a delete. */
+    pendingDeleteId: undefined as bigint | undefined,
+    deletingIds: new Set<bigint>(),
     /** Error messages by field id. */
     errors: {} as Record<string, string>,
-    plants: [] as readonly Plant[],
-    /** Explains why the list is empty. */
-    none: NO_TOKEN,
-    /** The URLs of the pages up to the current one, of the next page, and of the last request. */
-    pages: [] as readonly string[],
-    next: '',
-    wanted: '',
-    /** The id of the plant whose row asks for confirmation of a delete, and the message about it. */
-    doubted: '',
-    note: '',
+    message: '',
   }
 }
 
 /** Renders the state. Nothing else changes the document according to the state. */
 function draw(): void {
-  const { token, isFromLink, access, exchanges, errors, plants, none, pages, next, note } = state
-  say('#service', service).dataset['outcome'] = service === 'ready' ? 'success' : service === '…' ? '' : 'error'
-  say('#access', access)
-  say('#token-source', isFromLink ? 'Using the token from the link' : '')
-  find('#token').setAttribute('placeholder', token === '' ? '' : 'One is in use')
-  for (const field of document.querySelectorAll<HTMLInputElement>(FIELDS)) {
-    const error = errors[field.id] ?? ''
-    say(`#${field.id}-error`, error)
-    field.ariaInvalid = String(error !== '')
+  const { tokenStatus, isTokenVisible, errors, plants, cursors, next, listController, requested } = state
+  setTextOf('#service', readiness ?? '').dataset['state'] = readiness?.slice(0, 5) ?? ''
+  setTextOf('#link-notice span', state.hasLinkToken ? 'Using the token from the link' : '')
+  const notice = find('#link-notice')
+  notice.hidden = !state.hasLinkToken
+  notice.dataset['used'] = String(!state.isFromLink)
+  const isOpen = state.isTokenFormOpen || tokenStatus === 'rejected'
+  find('#token-form').hidden = !isOpen
+  setTextOf('#token-button', tokenStatus === 'set' ? 'Token set' : 'Enter token').ariaExpanded = String(isOpen)
+  find('#token-form .forget').hidden = state.token === ''
+  find('#token').dataset['visible'] = String(isTokenVisible)
+  setTextOf('#show', isTokenVisible ? 'Hide' : 'Show')
+  setTextOf('#token-progress', tokenStatus === 'unchecked' ? 'Checking …' : '')
+  for (const id of ['token', 'go-to-id', 'new-id', 'new-name', 'new-tag']) {
+    const error = errors[id] ?? ''
+    setTextOf(`#${id}-error`, error)
+    find(`#${id}`).ariaInvalid = String(error !== '')
   }
-  for (const place of PLACES) {
-    const { request, isBusy = false, reply, says = '' } = exchanges[place]
-    find(`#${place} button:not([type])`).ariaDisabled = String(isBusy)
-    say(`#${place} .result`, place === 'list' ? `${note} ${says}`.trim() : says)
-    say(`#${place} ~ .exchange .request`, toCurl(request ?? requestOf(place)))
-    const outcome = reply === undefined ? '' : reply.ok ? 'success' : 'error'
-    const status = say(`#${place} ~ .exchange .status`, reply?.head ?? 'Response')
-    status.dataset['outcome'] = outcome
-    const response = say(
-      `#${place} ~ .exchange .response`,
-      reply?.shown ?? (request ? 'Waiting for it …' : 'Not sent yet.'),
-    )
-    // Until a response arrives, both elements contain the page's own text, which can be translated.
-    status.translate = response.translate = reply === undefined
-  }
-  say('#none', plants.length === 0 ? none : '')
-  drawPlants()
+
+  find('#plants').hidden = tokenStatus !== 'set'
+  find('table').hidden = plants.length === 0
+  find('table').ariaBusy = String(listController !== undefined)
+  if (!state.isIdTyped && !state.isCreating) findField('new-id').value = suggestId()
+  find('#create button').ariaDisabled = String(state.isCreating)
+  setTextOf('#message', `${state.message} ${state.listError}`.trim())
+  drawRows(state, { ask: askToDelete, delete: (plant) => void deletePlant(plant) })
+  setTextOf('#empty', plants.length === 0 && cursors.length > 0 ? describeEmptyPage(cursors.at(-1)) : '')
+  const isLoading = listController !== undefined && requested !== cursors
+  setTextOf('#range', isLoading ? 'Loading …' : describeRange(plants, next))
   // Use aria-disabled, because a button with the `disabled` attribute loses the focus.
-  find('#next').ariaDisabled = String(next === '')
-  find('#previous').ariaDisabled = String(pages.length < 2)
-}
-
-function drawPlants(): void {
-  const list = find('#plants')
-  const focused = Array.from(list.children).findIndex((item) => item.contains(document.activeElement))
-  const shown = state.plants.map((plant) => items.get(JSON.stringify(plant)) ?? toItem(plant))
-  items = new Map(state.plants.map((plant, at) => [JSON.stringify(plant), shown[at]!]))
-  for (const item of [...list.children]) if (!shown.includes(item as HTMLElement)) item.remove()
-  for (const [at, item] of shown.entries()) {
-    if (list.children[at] !== item) list.insertBefore(item, list.children[at] ?? null)
-    const { id, name } = state.plants[at]!
-    const [doubt, confirm] = item.querySelectorAll('button')
-    const [label, of] = [id === state.doubted ? 'Keep' : 'Delete', `plant ${id}, ${quote(name)}`]
-    setText(doubt!, label).ariaLabel = `${label} ${of}`
-    confirm!.hidden = id !== state.doubted
-    confirm!.ariaLabel = `Delete for good ${of}`
-  }
-  // Move the focus to the next row, so that keyboard users can continue after a delete.
-  if (focused === -1 || list.contains(document.activeElement)) return
-  find('button', shown[Math.min(focused, shown.length - 1)] ?? find('#list')).focus()
-}
-
-function toItem({ id, name, tag }: Plant): HTMLElement {
-  const item = document.importNode((find('#plant') as HTMLTemplateElement).content, true).querySelector('li')!
-  const [doubt, confirm] = item.querySelectorAll('button')
-  item.prepend(toText(id, 'id'), toText(name, 'name'), ...(tag === undefined ? [] : [toText(tag, 'tag')]))
-  doubt!.onclick = () => {
-    state.doubted = state.doubted === id ? '' : id
-    state.note = state.doubted === id ? `Delete plant ${quote(id)}? This cannot be undone.` : ''
+  find('#next').ariaDisabled = String(next === undefined)
+  find('#previous').ariaDisabled = String(cursors.length < 2)
+  find('#log').hidden = state.log.length === 0
+  setTextOf('#log-message', state.logMessage)
+  drawLog(state.log, (message) => {
+    state.logMessage = message
     draw()
-  }
-  confirm!.onclick = () => press('delete', deletionOf(id))
-  return item
-}
-
-/** Creates an element for a text of a plant, with the text's own writing direction. Long texts are collapsed. */
-function toText(text: string, className: string): HTMLElement {
-  const isLong = text.length > MAX_NAME
-  const element = Object.assign(document.createElement(isLong ? 'details' : 'span'), {
-    className,
-    dir: 'auto',
-    translate: false,
   })
-  if (isLong) element.append(Object.assign(document.createElement('summary'), { textContent: cut(text, MAX_NAME) }))
-  element.append(text)
-  return element
 }
 
-/** Returns the request that a form would send. */
-function requestOf(place: Place): Request {
-  if (place === 'delete') return deletionOf(valueOf('delete-id').trim())
-  if (place === 'list') {
-    const after = valueOf('list-after').trim()
-    const query = new URLSearchParams({ limit: valueOf('list-limit'), ...(after !== '' && { after }), include: 'id' })
-    return { method: 'GET', url: `plants?${query}` }
-  }
-  const [id, name, tag] = [valueOf('new-id').trim(), valueOf('new-name'), valueOf('new-tag')]
-  // Insert the id as text, because numbers lose precision beyond 2^53.
-  const members = JSON.stringify({ name, ...(tag !== '' && { tag }) }).slice(1)
-  const body = showMarks(`{"id":${isInt64(id) ? id : JSON.stringify(id)},${members}`)
-  return { method: 'POST', url: 'plants', body }
+/** Returns the last id of the list if its end is in view. */
+function findLastId(): bigint | undefined {
+  if (state.cursors.length === 0 || state.next !== undefined) return undefined
+  return state.plants.at(-1)?.id ?? state.cursors.at(-1) ?? 0n
 }
 
-function deletionOf(id: string): Request {
-  return { method: 'DELETE', url: `plants/${encodeURIComponent(id.toWellFormed())}` }
-}
-
-/** Sends the request of a form if all of its fields are valid. */
-function submit(place: Place): void {
-  const form = document.forms.namedItem(place)!
-  // Ignore the second click of a double click, because the first one has already succeeded and reset the form.
-  if (state.exchanges[place].reply?.ok && form.matches(':invalid')) return
-  const fields = [...form.querySelectorAll<HTMLInputElement>(FIELDS)]
-  for (const field of fields) state.errors[field.id] = errorIn(field)
-  const wrong = fields.find(({ id }) => state.errors[id] !== '')
-  if (wrong === undefined) return press(place, requestOf(place))
-  wrong.focus()
-  draw()
-}
-
-/** Returns the validation error of a field, or an empty string. */
-function errorIn({ id, value, required }: HTMLInputElement): string {
-  if (value === '' && !required) return ''
-  if (id === 'new-name' || id === 'new-tag') return value === '' ? 'A plant needs a name.' : ''
-  return isInt64(value.trim()) ? '' : RANGE
-}
-
-function isInt64(text: string): boolean {
-  return /^-?(?:0|[1-9]\d{0,18})$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
-}
-
-/** Sends a request that the user triggered, unless it's already in progress or has no URL. */
-function press(place: Place, request: Request): void {
-  if (request.url === '') return
-  if (state.exchanges[place].isBusy && (place !== 'list' || request.url === state.wanted)) return
-  if (request.url !== deletionOf(state.doubted).url) state.doubted = ''
-  state.note = ''
-  void send(place, request)
-}
-
-/** Reloads the list page that was requested last. */
-function refresh(): void {
-  void send('list', { method: 'GET', url: state.wanted || requestOf('list').url })
-}
-
-async function send(place: Place, request: Request): Promise<void> {
-  const { reply: earlier, says = '' } = state.exchanges[place]
-  // Keep the error message during a retry, so that screen readers announce it only once.
-  const exchange: Exchange = { request, isBusy: true, says: earlier?.isLost === true ? says : '' }
-  const isOfRow = request.url === deletionOf(state.doubted).url
-  if (place === 'list') state.wanted = request.url
-  state.exchanges[place] = exchange
-  draw()
-  const reply = await ask(request)
-  // A later request, or another token, has replaced this request.
-  if (state.exchanges[place] !== exchange) return
-  Object.assign(exchange, { isBusy: false, reply, says: takeReply(place, request, reply) })
-  if (isOfRow) [state.note, exchange.says] = [exchange.says!, '']
-  draw()
-  if (reply.isLost) void watchService()
-}
-
-/** Applies a response to the state and returns a message about it. The response can also come from a proxy. */
-function takeReply(place: Place, request: Request, reply: Reply): string {
-  const { status, statusLine, value } = reply
-  const { error = 0, message } = (value ?? {}) as Partial<components['schemas']['Error']>
-  const doubt =
-    place === 'list' ? '' : ' The change may or may not have been made: check the list when the service is back.'
-  if (status === 0) return `The service cannot be reached.${doubt}`
-  const success = takeSuccess(place, request.url, reply)
-  const isError = typeof message === 'string' && Math.floor(error / 100) === status
-  if (!isError && success === undefined) return `${statusLine}: this response is not from plant-store.${doubt}`
-  const rules: string[][] = [...String(message).matchAll(/\b(name|tag) (?:contains|is|must) [^;]*/g)]
-  if (error === 40401 || error === 40900) rules.push([message!, 'id'])
-  // These responses prove that the token is valid. Other errors can occur before the token is checked.
-  if (success !== undefined || rules.length > 0 || status === 403) {
-    state.errors['token'] = ''
-    if (place !== 'list') state.access = status === 403 ? 'may only read' : 'may read and write'
-    else if (!state.access.startsWith('may')) state.access = 'may read; not seen to write yet'
-  }
-  // If the form was edited during the request, keep its content, and don't show errors about its previous content.
-  const isUnchanged = toCurl(requestOf(place)) === toCurl(request)
-  if (success !== undefined) {
-    if (place !== 'list' && isUnchanged) document.forms.namedItem(place)!.reset()
-    if (place !== 'list') {
-      state.isFromLink = false
-      refresh()
-    }
-    return success
-  }
-  if (status === 401) {
-    Object.assign(state, { access: state.token === '' ? 'none yet' : 'refused', plants: [], none: NO_TOKEN })
-    state.errors['token'] = message!
-  }
-  if (!isUnchanged || rules.length === 0) return `${statusLine}: ${message}`
-  for (const [rule, member] of rules) state.errors[`${place === 'create' ? 'new' : place}-${member}`] = rule!
-  return `${statusLine}.`
-}
-
-/** Applies a successful response to the state and returns a message, or undefined if it isn't a valid success. */
-function takeSuccess(place: Place, url: string, { status, next = '', value }: Reply): string | undefined {
-  if (place === 'create' && status === 200 && isPlant(value)) return `Created “${quote(value.name)}”.`
-  if (place === 'delete' && status === 204) {
-    state.plants = state.plants.filter(({ id }) => deletionOf(id).url !== url)
-    return 'Deleted.'
-  }
-  const isList = Array.isArray(value) && value.every((item) => isPlant(item) && 'id' in item)
-  if (place !== 'list' || status !== 200 || !isList) return undefined
-  const at = state.pages.indexOf(url)
-  state.pages = at !== -1 ? state.pages.slice(0, at + 1) : url === state.next ? [...state.pages, url] : [url]
-  state.next = next
-  state.plants = value
-  const none = 'No plants yet. Create the first one: an id and a name will do.'
-  state.none = url.includes('after=') ? 'No plants beyond this id.' : none
-  const count = `${value.length} ${value.length === 1 ? 'plant' : 'plants'}`
-  return `Page ${state.pages.length}: ${count}. ${next === '' ? 'The list ends here.' : 'More follow.'}`
-}
-
-function isPlant(value: unknown): value is Plant {
-  const { id = '', name, tag = '' } = (value ?? {}) as Partial<Plant>
-  return [id, name, tag].every((text) => typeof text === 'string')
-}
-
-/** Switches to a token that was typed or came from a link. */
-function enterToken(text: string, isFromLink = false): void {
-  const token = text.trim().replace(/^Bearer +/i, '')
-  // Ignore the second click of a double click, because the first one has reset the form.
-  if (token === '' && state.token !== '') return
-  if (/^[\w\-.~+/]+=*$/.test(token)) {
-    // An attacker can have made the link, so that the user creates plants for the attacker's owner.
-    if (isFromLink && state.token !== '' && (token === state.token || !confirm(QUESTION))) return
-    state = newState(token, isFromLink)
-    document.forms.namedItem('token-form')!.reset()
-    return refresh()
-  }
-  const subject = isFromLink ? 'The token from the link is malformed: a' : 'A'
-  state.errors['token'] = `${subject} token has letters, digits and -._~+/ only, then perhaps "=".`
-  draw()
-}
-
-/** Returns the token from the URL fragment, and removes it from the URL. */
-function takeToken(): string | undefined {
-  const [address, ...rest] = location.href.split('#token=')
-  if (rest.length === 0) return undefined
-  history.replaceState(null, '', address)
-  const text = rest.join('#token=')
-  return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
-}
-
-/** Polls the readiness until the service is ready, then reloads the list if a request failed in the meantime. */
-async function watchService(isAgain = false): Promise<void> {
-  const { value } = await ask({ method: 'GET', url: 'readyz' })
-  const { status, error } = (value ?? {}) as { status?: unknown; error?: unknown }
-  service = status === 'ready' ? status : `${error === undefined ? 'unreachable' : 'not ready'}, retrying …`
-  draw()
-  const isLost = PLACES.some((place) => state.exchanges[place].reply?.isLost)
-  if (service !== 'ready' || (isLost && !isAgain)) {
-    clearTimeout(timer)
-    timer = setTimeout(() => void watchService(true), RETRY_MS)
-  } else if (isAgain && state.token !== '') refresh()
-}
-
-/** Sends a request. Returns the status 0 if there is no response. */
-async function ask({ method, url, body }: Request) {
-  const start = performance.now()
-  const headers = new Headers(body === undefined ? {} : { 'Content-Type': 'application/json' })
-  if (state.token !== '') headers.set('Authorization', `Bearer ${state.token}`)
-  const signal = AbortSignal.timeout(TIMEOUT_MS)
-  try {
-    const response = await fetch(url, { method, headers, body: body ?? null, signal, cache: 'no-store' })
-    const text = await response.text()
-    const { status, ok, statusText, headers: fields } = response
-    // HTTP/2 has no status text.
-    const statusLine = `${status} ${statusText}`.trim()
-    const head = `${statusLine} · ${Math.round(performance.now() - start)} ms`
-    const lines = SHOWN_HEADERS.filter((name) => fields.has(name)).map((name) => `${name}: ${fields.get(name)}\n`)
-    const shown = showMarks(`${lines.join('')}\n${cut(text, MAX_BODY)}`).trim()
-    const [, link] = /<([^>]*)>; *rel="?next/.exec(fields.get('Link') ?? '') ?? []
-    // Turn ids into strings. The pattern can't match inside a JSON string, where quotes are escaped.
-    const json = new Response(text.replace(/\{"id":(-?\d+)/g, '{"id":"$1"')).json().catch(() => undefined)
-    const value: unknown = (fields.get('Content-Type') ?? '').startsWith('application/json') ? await json : undefined
-    const next = link && new URL(link, response.url).href
-    return { status, ok, isLost: status >= 500, statusLine, head, shown, value, next }
-  } catch {
-    return { status: 0, ok: false, isLost: true, statusLine: '', head: 'No response', shown: '' }
-  }
-}
-
-function toCurl({ method, url, body }: Request): string {
-  const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
-  const lines = [`curl -i ${method === 'DELETE' ? '-X DELETE ' : ''}${quoted(new URL(url, document.baseURI).href)}`]
-  lines.push('-H "Authorization: Bearer $TOKEN"')
-  if (body !== undefined) lines.push("-H 'Content-Type: application/json'", `-d ${quoted(body)}`)
-  return lines.join(' \\\n  ')
-}
-
-/** Escapes bidirectional control characters as JSON allows, because they would reorder the surrounding text. */
-function showMarks(text: string): string {
-  return text.replace(/\p{Bidi_Control}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
-function cut(text: string, max: number): string {
-  if (text.length <= max) return text
-  // Don't split a surrogate pair.
-  const start = text.slice(0, max).replace(/[\ud800-\udbff]$/, '')
-  return `${start} … and ${(text.length - start.length).toLocaleString('en')} more characters`
-}
-
-/** Isolates a text of a plant, so that its direction and translation don't mix with those of the sentence around it. */
-function quote(text: string): string {
-  return `\u2068${showMarks(cut(text, MAX_NAME))}\u2069`
-}
-
-function say(selector: string, text: string): HTMLElement {
-  return setText(find(selector), text)
+function suggestId(): string {
+  const last = findLastId()
+  return last === undefined || last === MAX_ID ? '' : String(last + 1n)
 }
 
 /**
- * Sets a text if it has changed. Setting it again would make screen readers repeat it, and translators translate it
- * again.
+ * Loads the page of the list that starts after the last cursor. If it ends before the sought id, the page with that id.
+ * Returns whether it is shown.
  */
-function setText(element: HTMLElement, text: string): HTMLElement {
-  if (texts.get(element) === text) return element
-  texts.set(element, text)
-  // Parts with an odd index are quoted texts of plants.
-  const parts = text.split(/(\u2068[^\u2069]*\u2069)/).map((part, index) => {
-    if (index % 2 === 0) return part
-    return Object.assign(document.createElement('span'), { textContent: part, translate: false })
-  })
-  element.replaceChildren(...parts)
-  return element
-}
-
-function valueOf(id: string): string {
-  return (find(`#${id}`) as HTMLInputElement).value
-}
-
-function find(selector: string, within: ParentNode = document): HTMLElement {
-  return within.querySelector<HTMLElement>(selector)!
-}
-
-async function copy(place: Place): Promise<void> {
-  const curl = toCurl(state.exchanges[place].request ?? requestOf(place))
-  let how = 'copied'
-  try {
-    await navigator.clipboard.writeText(curl)
-  } catch {
-    // The clipboard API isn't available on pages loaded by plain HTTP from another machine.
-    const request = find(`#${place} ~ .exchange .request`)
-    texts.delete(request)
-    setText(request, curl)
-    getSelection()?.selectAllChildren(request)
-    how = 'selected: copy it with the keyboard'
-  }
-  state.exchanges[place].says = `The curl line is ${how}. Set TOKEN to your token in the shell first.`
+async function loadList(cursors = state.requested, soughtId?: bigint): Promise<boolean> {
+  const { reader, listController: earlier } = state
+  const own = state
+  const controller = new AbortController()
+  Object.assign(own, { requested: cursors, listController: controller })
+  earlier?.abort(CANCELED)
   draw()
-}
-
-for (const place of PLACES) {
-  const form = document.forms.namedItem(place)!
-  form.after((find('#exchange') as HTMLTemplateElement).content.cloneNode(true))
-  const of = `: ${find('h2', form).textContent}`
-  for (const part of form.nextElementSibling!.querySelectorAll('[aria-label]')) part.ariaLabel = part.ariaLabel! + of
-  find(`#${place} ~ .exchange button`).onclick = () => void copy(place)
-  form.onsubmit = () => submit(place)
-  form.oninput = ({ target }) => {
-    state.errors[(target as HTMLElement).id] = ''
-    if (!state.exchanges[place].isBusy) state.exchanges[place] = {}
+  try {
+    const limit = Number(findField('page-size').value)
+    const { plants, next } = await reader.listPage({ limit, after: cursors.at(-1), signal: controller.signal })
+    if (own.listController !== controller) return false
+    if (soughtId !== undefined && next !== undefined && next < soughtId)
+      return await loadList([...cursors, next], soughtId)
+    Object.assign(own, { plants, next, cursors, listController: undefined, listError: '', isListOutdated: false })
+    acceptToken()
+    return true
+  } catch (error) {
+    if (own.listController !== controller) return false
+    own.listController = undefined
+    showError(own, error)
+    return false
+  } finally {
     draw()
   }
 }
-find('#token-form').onsubmit = () => enterToken(valueOf('token'))
-find('#forget').onclick = () => {
-  state = newState('')
-  for (const form of document.forms) form.reset()
+
+/** Loads another page that the user requested, unless that page is already being loaded. */
+function goToPage(cursors: Cursors): void {
+  if (state.listController !== undefined && cursors.at(-1) === state.requested.at(-1)) return
+  Object.assign(state, { pendingDeleteId: undefined, message: '' })
+  void loadList(cursors)
+}
+
+async function goToId(): Promise<void> {
+  const text = findField('go-to-id').value.trim()
+  if (!validate({ 'go-to-id': text === '' ? '' : findIdError(text) })) return
+  const id = text === '' ? undefined : BigInt(text)
+  Object.assign(state, { pendingDeleteId: undefined, message: '' })
+  const isFirst = id === undefined || id === -MAX_ID - 1n
+  if (!(await loadList(isFirst ? [undefined] : [undefined, id - 1n]))) return
+  if (id !== undefined && state.plants[0]?.id !== id) state.message = `Plant ${quote(text)} doesn't exist.`
   draw()
 }
-find('#next').onclick = () => press('list', { method: 'GET', url: state.next })
-find('#previous').onclick = () => press('list', { method: 'GET', url: state.pages.at(-2) ?? '' })
+
+async function createPlant(): Promise<void> {
+  const own = state
+  const readFields = (): string[] => ['new-id', 'new-name', 'new-tag'].map((id) => findField(id).value)
+  const fields = readFields()
+  const [idText, name, tag] = [fields[0]!.trim(), fields[1]!, fields[2]!]
+  // Ignore the second click of a double click, because the first one has already added the plant and reset the form.
+  if (own.isCreating || own.isFormReset) return
+  const nameError = name === '' ? 'Name is required.' : ''
+  if (!validate({ 'go-to-id': '', 'new-id': findIdError(idText), 'new-name': nameError, 'new-tag': '' })) return
+  const plant = { id: BigInt(idText), name, ...(tag !== '' && { tag }) }
+  Object.assign(own, { isCreating: true, pendingDeleteId: undefined, message: `Adding “${quote(name)}” …` })
+  draw()
+  try {
+    await own.client.create(plant, { signal: own.controller.signal })
+  } catch (error) {
+    own.isCreating = false
+    showError(own, error, { action: 'add', id: plant.id }, readFields().join('\0') === fields.join('\0'))
+    draw()
+    return
+  }
+  Object.assign(own, { isCreating: false, isFromLink: false, message: `Added “${quote(name)}”.` })
+  if (own !== state) return
+  // If the form was edited in the meantime, keep its content.
+  if (findField('new-id').value === fields[0]) own.isIdTyped = false
+  if (readFields().join('\0') === fields.join('\0')) {
+    own.isFormReset = true
+    findField('new-name').value = findField('new-tag').value = ''
+    if (find('#create').contains(document.activeElement)) findField('new-name').focus()
+  }
+  const last = findLastId()
+  const isAtEnd = last !== undefined && plant.id > last
+  if (isAtEnd) own.plants = [...own.plants, plant]
+  void loadList(own.requested, isAtEnd ? plant.id : undefined)
+}
+
+/** Asks in the row of a plant whether to delete it. Without an id, cancels that. */
+function askToDelete(id?: bigint): void {
+  if (id !== undefined && state.deletingIds.has(id)) return
+  Object.assign(state, { pendingDeleteId: id, message: id === undefined ? '' : "This can't be undone." })
+  draw()
+}
+
+async function deletePlant(plant: ListedPlant): Promise<void> {
+  const own = state
+  const { id, name } = plant
+  Object.assign(own, { pendingDeleteId: undefined, message: '' })
+  own.deletingIds.add(id)
+  draw()
+  try {
+    await own.client.delete(id, { signal: own.controller.signal })
+    const plants = own.plants.filter((other) => other.id !== id)
+    Object.assign(own, { plants, isFromLink: false, message: `Deleted “${quote(name)}”.` })
+  } catch (error) {
+    showError(own, error, { action: 'delete', id })
+  }
+  own.deletingIds.delete(id)
+  draw()
+  if (own === state && !own.isListOutdated && own.tokenStatus === 'set') void loadList()
+}
+
+/** Shows an error as a message, or next to the fields that it is about, if they are unchanged. */
+function showError(own: typeof state, error: unknown, write?: Write, isUnchanged = true): void {
+  const { status } = error as PlantStoreError
+  if (own !== state) return
+  if (status === 401) return rejectToken()
+  acceptToken()
+  if (status === 0 || status >= 500) own.isListOutdated = true
+  const { message, fieldErrors } = explainError(error as PlantStoreError, write)
+  if (isUnchanged) Object.assign(own.errors, fieldErrors)
+  if (write === undefined) own.listError = message
+  else own.message = isUnchanged && fieldErrors !== undefined ? '' : message
+}
+
+/** Shows which of the given fields have errors, and moves the focus to the first of them. Returns whether none has. */
+function validate(errors: Readonly<Record<string, string>>): boolean {
+  Object.assign(state.errors, errors)
+  draw()
+  const [invalid] = Object.entries(errors).find(([, error]) => error !== '') ?? []
+  if (invalid !== undefined) findField(invalid).focus()
+  return invalid === undefined
+}
+
+/** Switches to a token that was typed or came from a link. */
+function useToken(text: string, isFromLink = false): void {
+  const token = parseToken(text)
+  const error = findTokenError(token, isFromLink)
+  if (error !== '') {
+    state.isTokenFormOpen = true
+    return void validate({ token: error })
+  }
+  // An attacker can have made the link, so that the user creates plants for the attacker's owner.
+  if (isFromLink && state.token !== '' && (token === state.token || !confirm(SWITCH_QUESTION))) return
+  // Ignore the second click of a double click.
+  if (token === state.token && state.tokenStatus === 'unchecked') return
+  replaceState(token, isFromLink)
+  void loadList()
+}
+
+function replaceState(token: string, isFromLink = false): void {
+  state.controller.abort(CANCELED)
+  state.listController?.abort(CANCELED)
+  state.listController = undefined
+  state = newState(token, isFromLink)
+}
+
+/** Closes the token form once a response doesn't reject the token. */
+function acceptToken(): void {
+  if (state.tokenStatus === 'set') return
+  Object.assign(state, { tokenStatus: 'set', isTokenFormOpen: false, isTokenVisible: false })
+  const hadFocus = find('#token-form').contains(document.activeElement)
+  findField('token').value = ''
+  draw()
+  if (hadFocus) find('#plants-title').focus()
+}
+
+/** Returns the rejected token to its field, so that the user can correct a typo. */
+function rejectToken(): void {
+  Object.assign(state, { tokenStatus: 'rejected', plants: [], cursors: [], pendingDeleteId: undefined })
+  findField('token').value = state.token
+  validate({ token: "This token isn't valid." })
+  findField('token').select()
+}
+
+/** Polls the readiness until the service is ready, then reloads the list if a request failed in the meantime. */
+async function watchService(isRetry = false): Promise<void> {
+  readiness = await fetchReadiness(readiness)
+  draw()
+  if (readiness !== 'Ready' || (state.isListOutdated && !isRetry)) {
+    clearTimeout(timer)
+    timer = setTimeout(() => void watchService(true), RETRY_MS)
+  } else if (state.isListOutdated) void loadList()
+}
+
+function setTextOf(selector: string, text: string): HTMLElement {
+  return setText(find(selector), text)
+}
+
+function toggleTokenForm(): void {
+  state.isTokenFormOpen = !state.isTokenFormOpen || state.tokenStatus !== 'set'
+  draw()
+  find(state.isTokenFormOpen ? '#token' : '#token-button').focus()
+}
+
+function forgetToken(): void {
+  replaceState('')
+  for (const form of document.forms) form.reset()
+  draw()
+  findField('token').focus()
+}
+
+find('#token-form').onsubmit = () => useToken(findField('token').value)
+find('#go-to').onsubmit = () => void goToId()
+find('#create').onsubmit = () => void createPlant()
+find('main').oninput = ({ target }) => {
+  const { id } = target as HTMLElement
+  state.errors[id] = ''
+  if (id === 'new-id') state.isIdTyped = true
+  if (id.startsWith('new-')) state.isFormReset = false
+  if (id.startsWith('new-') && !state.isCreating) state.message = ''
+  draw()
+}
+find('#token-button').onclick = toggleTokenForm
+find('#show').onclick = () => {
+  state.isTokenVisible = !state.isTokenVisible
+  draw()
+}
+for (const button of document.querySelectorAll<HTMLElement>('.forget')) button.onclick = forgetToken
+find('#page-size').onchange = () => void loadList([...state.requested])
+find('#next').onclick = () => state.next !== undefined && goToPage([...state.cursors, state.next])
+find('#previous').onclick = () => state.cursors.length > 1 && goToPage(state.cursors.slice(0, -1))
+addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape') return
+  if (state.pendingDeleteId !== undefined) askToDelete()
+  else if (state.isTokenFormOpen && state.tokenStatus === 'set') toggleTokenForm()
+})
 addEventListener('submit', (event) => event.preventDefault())
 addEventListener('hashchange', () => {
-  const token = takeToken()
-  if (token !== undefined) enterToken(token, true)
+  const token = takeLinkToken()
+  if (token !== undefined) useToken(token, true)
 })
 addEventListener('focus', () => void watchService())
+const wide = matchMedia('(width >= 1100px)')
+function toggleLog(): void {
+  ;(find('#log details') as HTMLDetailsElement).open = wide.matches
+}
+wide.onchange = toggleLog
+toggleLog()
 if (linkToken === undefined) draw()
-else enterToken(linkToken, true)
+else useToken(linkToken, true)
 void watchService()
