@@ -26,10 +26,10 @@ export interface Case {
   readonly connections?: number
   /**
    * The number of plants that exist before the run. Use `perSecond` if each request uses up a plant: it creates enough
-   * plants for this many requests per second, and a faster contestant's run ends early.
+   * plants for that many requests per second. If a contestant is faster, its run ends early.
    */
   readonly seedCount: number | { readonly perSecond: number }
-  /** Returns the request that creates the nth of the plants that exist before the run. */
+  /** Returns the request that creates the nth of these plants. */
   readonly seedRequest: (n: number) => string
   /** Returns the nth request of the run. */
   readonly request: (n: number) => string

@@ -29,7 +29,7 @@ function selectContestants(
 /** With fewer rounds, the confidence interval of a median would span all measured values. */
 const MIN_ROUNDS = 9
 
-/** A case ends once every confidence interval is narrower than this fraction of its ratio. */
+/** The rounds of a case end once the confidence interval of each ratio is narrower than this fraction of the ratio. */
 const MAX_INTERVAL_WIDTH = { socket: 0.03, memory: 0.02 }
 
 function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {

@@ -26,7 +26,7 @@ let isTickScheduled = false
 /** When the urgent budget of the current tick ends; 0 until `hasUrgentBudget` is called in the tick. */
 let urgentDeadline = 0
 
-/** Runs a task in a later event-loop tick. Each tick spends little time on tasks, and runs urgent tasks first. */
+/** Runs a task in a later event-loop tick. Each tick spends only a limited time on tasks, urgent ones first. */
 export function scheduleTask(task: Task, isUrgent = false): void {
   const queue = isUrgent ? urgentQueue : normalQueue
   queue.pending.push(task)

@@ -2,7 +2,7 @@
 // Old versions of Node must be able to parse this file to report that they're too old, so it has no static imports and
 // no recent syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
-// Check for the network permission now, because Node would throw only later, where no error listener would catch the
+// Check for the network permission now. Otherwise, Node would throw later, where no error listener would catch the
 // error. `process.permission` is undefined without `--permission`.
 const permission = process.permission as typeof process.permission | undefined
 const isNetworkDenied =

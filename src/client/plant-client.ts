@@ -50,7 +50,7 @@ export interface PlantPage {
   readonly next: bigint | undefined
 }
 
-/** Creates, lists and deletes the plants of the owner of a token. */
+/** Creates, lists and deletes the plants of the token's owner. */
 export interface PlantClient {
   /**
    * Creates a plant. If the response to an attempt is lost, the client retries, and compares the existing plant if its

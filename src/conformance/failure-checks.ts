@@ -4,7 +4,7 @@ import { assertDelete, assertList, createAll, plantsOf, quote, type ConformanceC
 
 const PLANTS = plantsOf(Array.from({ length: 20 }, (_, i) => BigInt(i)))
 
-/** Checks of a store whose writes fail for some time. */
+/** Checks for a store whose writes fail for a while. */
 export const FAILURE_CHECKS: Readonly<Record<string, ConformanceCheck>> = {
   async 'leaves nothing behind when creates fail'(store, { whileBroken }) {
     const [existing, ...plants] = PLANTS as [NewPlant, ...NewPlant[]]

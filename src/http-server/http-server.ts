@@ -264,7 +264,8 @@ export function createHttpServer(
     const { socket } = connection
     connection.isRejected = true
     stopReading(socket)
-    // Node removes its own socket listeners before `connect`, but a list that is being sent still needs `drain`.
+    // Node removes its own socket listeners before it emits `connect`. A list that is still being sent needs the
+    // `drain` listener.
     socket
       .on('error', () => socket.destroy())
       .on('timeout', () => server.emit('timeout', socket))

@@ -45,8 +45,8 @@ export const LIMIT_DEFINITIONS: Readonly<Record<keyof Limits, LimitDefinition>> 
   requestTimeoutMs: timeoutLimit(30_000),
   // Shorter than the drain timeout, so that idle connections close on their own during a drain.
   keepAliveTimeoutMs: timeoutLimit(5000),
-  // If a client reads 60 kB/s, the kernel accepts megabytes immediately, and then nothing for half a minute. That isn't
-  // a stall.
+  // If a client reads at 60 kB/s, the kernel accepts megabytes immediately, and then nothing for half a minute. That
+  // isn't a stall.
   stallTimeoutMs: timeoutLimit(60_000),
   // With Node's default interval of 30 s, a late request would far outlive its timeout.
   checkIntervalMs: timeoutLimit(500),

@@ -64,8 +64,8 @@ export function throttleReads(connection: Connection): void {
 
   const isUrgent = (): boolean => !hasPipelined && !hasPendingChunkedBody(connection.latestResponse?.req)
 
-  // While there is a `readable` listener, the parser only gets data through read(). Node resumes the socket after each
-  // request or body.
+  // Pausing the socket isn't enough, because Node resumes it after each request or body. With a `readable` listener,
+  // the parser gets data only through read().
   socket.on('readable', () => (!isScheduled && isUrgent() && hasUrgentBudget() ? readSlice() : scheduleRead()))
   socket.on('resume', scheduleRead)
   // Node might have stopped reading, and would then wait for data that it never requests. Pushing an empty chunk makes

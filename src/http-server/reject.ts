@@ -74,7 +74,7 @@ export function rejectOnBodyRead(
   }
   const hasStartedReading = req.readableFlowing !== null || req.readableDidRead
   if (hasStartedReading) return rejectOrClose()
-  // If the listener responds without reading, Node reads the rest of the body after the response.
+  // If the listener responds without reading the body, Node reads it after the response.
   beforeFirstRead(req, rejectOrClose)
   const startGraceTimer = (): void => {
     const timer = setTimeout(() => response.headersSent || rejectOrClose(), graceMs).unref()

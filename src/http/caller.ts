@@ -47,7 +47,7 @@ export function createFindCaller(
  */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const isRecord = isObject(holder)
-  // Only own members count: an inherited `access` could come from a polluted `Object.prototype`.
+  // Only own properties count: an inherited `access` could come from a polluted `Object.prototype`.
   const owner = isRecord ? getOwnProperty(holder, 'owner') : holder
   const access = isRecord ? getOwnProperty(holder, 'access') : 'write'
   if (!isValidText(owner) || owner === '')

@@ -14,7 +14,7 @@ import type { Settings } from './settings/settings.ts'
 import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
-/** The parts of a running server that a shutdown closes. Each part is missing until it has started. */
+/** The parts of a running server that a shutdown closes. Each part is undefined until it has started. */
 type RunningService = Partial<{ store: Store; http: HttpServer; isPortShared: boolean }>
 
 /**

@@ -140,7 +140,7 @@ test('docs/configuration.md lists the same settings and defaults as --help', () 
   assert.deepEqual(entries, expected)
 })
 
-suite('documents and doc comments state the actual defaults:', () => {
+suite('docs and doc comments state the actual defaults:', () => {
   const places: readonly [document: string, source: string, defaults: object][] = [
     ['docs/embedding.md', 'src/http-server/limits.ts', DEFAULT_LIMITS],
     ['README.md', 'src/options.ts', DEFAULT_OPTIONS],

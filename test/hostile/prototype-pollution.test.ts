@@ -245,7 +245,7 @@ suite('prototype pollution in the Postgres store', () => {
     })
   }
 
-  test('adds no name to an unprepared statement', async () => {
+  test('does not name an unprepared statement', async () => {
     const { store, queries } = startPostgres()
     await whilePolluted({ name: 'eve' }, () => store.ping())
     assert.deepEqual(queries, [{ name: undefined, values: [] }])

@@ -245,7 +245,7 @@ suite('pipelined requests', { timeout: 60_000 }, () => {
   })
 })
 
-suite('a server whose listener responds without reading', { timeout: 60_000 }, () => {
+suite('a server whose listener responds without reading the body', { timeout: 60_000 }, () => {
   const listener: RequestListener = (_, response) => response.end('done')
 
   test('sends no 100 Continue', async (t) => {

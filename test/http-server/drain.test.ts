@@ -145,7 +145,7 @@ suite('several requests in one packet during a drain', { timeout: 60_000 }, () =
     assert.equal(await drained, 0)
   })
 
-  test('pipelined requests during a drain are dropped if the connection closes', async (t) => {
+  test('requests that are pipelined during a drain are dropped if the connection closes', async (t) => {
     let calls = 0
     const http = createHttpServer(() => calls++)
     await serveUntilEnd(t, http.server)

@@ -153,7 +153,7 @@ for (const when of ['before', 'after']) {
   })
 }
 
-test('an upgraded connection emits its buffered bytes to a readable listener while the overload guard is active', async (t) => {
+test("an upgraded connection delivers its buffered bytes to a 'readable' listener while the overload guard is active", async (t) => {
   const http = await serve(t)
   await triggerOverloadGuard(http.server)
   const received: string[] = []

@@ -92,7 +92,7 @@ suite('throttled reads', { timeout: 60_000 }, () => {
     await waitUntil(() => slices.join('').length === head.length + 3 * fitting)
   })
 
-  test('throttled reads continue even if a complete body remains unread', async () => {
+  test('the server keeps reading from a throttled connection even if a listener leaves a complete body unread', async () => {
     const { client, requests } = connectThrottled(neverRespond)
     const length = getDefaultHighWaterMark(false)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${'x'.repeat(length)}`

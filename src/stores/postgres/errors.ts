@@ -109,11 +109,14 @@ const isOutOfTransactionIds: ErrorPredicate = (error) =>
 export const isPlanStale = (error: unknown): boolean =>
   matchesSqlState(/^0A000/)(error) && routineOf(error) === 'RevalidateCachedQuery'
 
-/** Whether a pooler has switched to a session with other prepared statements. The statement wasn't executed. */
+/**
+ * Whether the error means that a pooler has switched to a session with other prepared statements. If so, the failed
+ * statement wasn't executed.
+ */
 export const isPreparedStatementError: ErrorPredicate = matchesSqlState(/^(?:42P05|26000)/)
 /** Whether the statement was rolled back because of a serialization failure or a deadlock, and can be retried. */
 export const isConflict: ErrorPredicate = matchesSqlState(/^(?:40001|40P01)/)
-/** Whether the statement was canceled, and rolled back on the server that reports it. */
+/** Whether the statement was canceled. The server that reports this error has rolled it back. */
 export const isCanceled: ErrorPredicate = matchesSqlState(/^57014/)
 /** Whether the server rejected the values of a plant: because of a type, a constraint or the size. */
 export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23]/)(error) || isRowTooLarge(error)

@@ -273,7 +273,7 @@ export class QueryRunner {
   /** Releases a connection whose statement has failed, and returns the error. */
   #releaseAfterError(connection: Connection, error: Error): Error {
     const isBroken = breaksConnection(error)
-    // Check the connection again before its next use: by then, the table might exist, in any schema of the search_path.
+    // Check the connection again before its next use: by then, the table might exist, in any schema on the search_path.
     if (!this.#hasTable) this.#checkedGenerations.delete(connection)
     const release = (): void => connection.release(isBroken ? error : undefined)
     // A response that the driver can't parse doesn't affect the other connections.

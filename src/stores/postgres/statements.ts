@@ -8,7 +8,10 @@ export interface Table {
   readonly resetsCommitSettings: boolean
 }
 
-/** A statement of the store. Every member is required, because the driver would also read an inherited `name`. */
+/**
+ * A statement that the store executes. Every member is required: if `name` were missing, the driver would read it from
+ * a polluted `Object.prototype`.
+ */
 export interface Statement {
   /** The name of the prepared statement; undefined if the statement isn't prepared. */
   readonly name: string | undefined

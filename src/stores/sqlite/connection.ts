@@ -129,7 +129,7 @@ export class SqliteConnection {
       this.#begin.run()
       return this.#runAndCommit(callback)
     } catch (error) {
-      // A failed commit (StoreUnavailableError) must remain recorded until a commit succeeds.
+      // Keep the error of a failed commit (StoreUnavailableError) until a commit succeeds.
       const isNewWriteError =
         !isBusy(error) && !isRejectedValue(error) && !(this.writeError instanceof StoreUnavailableError)
       if (isNewWriteError) this.writeError = error

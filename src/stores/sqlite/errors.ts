@@ -40,8 +40,8 @@ export function toStoreError(error: unknown, file: string): Error {
 }
 
 /**
- * Converts the error of a COMMIT. Unless the database was locked, the outcome is unknown: the WAL might already contain
- * the transaction, and a restart would recover it.
+ * Converts an error from a COMMIT. Unless the database was locked, the outcome is unknown: the WAL might already
+ * contain the transaction, and a restart would recover it.
  */
 export function toCommitError(error: unknown, file: string): unknown {
   if (isBusy(error) || !isTransient(error)) return error

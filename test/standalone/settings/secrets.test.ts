@@ -111,7 +111,7 @@ const REPORT_CODE = `
     console.log('found ' + found.join())
   })`
 
-test('a diagnostic report contains no tokens and no database password', async (t) => {
+test('a diagnostic report contains neither tokens nor the database password', async (t) => {
   const environment = {
     PORT: '0',
     PLANT_STORE_TOKENS: `ada:${TOKEN}`,

@@ -159,7 +159,7 @@ function createMakefile(texts: readonly string[]): string {
   return `all:\n${texts.map((text) => `\t@printf '%s\\n' '${text}'\n`).join('')}`
 }
 
-suite('a legacy digest mangled by expansion is never accepted as a token', () => {
+suite('a legacy digest mangled by variable expansion is never accepted as a token', () => {
   const quoted = `printf '%s\\n' "TEXT"`
   const heredoc = 'cat <<END\nTEXT\nEND'
   for (const [what, command, args, script] of [

@@ -128,7 +128,7 @@ test('the store is unavailable until the search_path contains a usable schema', 
   await exerciseStore(store)
 })
 
-test('the store finds a table that is created later in any schema of the search_path', async (t) => {
+test('the store finds a table that is created later in any schema on the search_path', async (t) => {
   const pool = await openPool(t)
   await pool.query('CREATE SCHEMA other; SET search_path TO public, other')
   const store = postgresStore(pool)

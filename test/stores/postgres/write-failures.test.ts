@@ -142,7 +142,7 @@ test('a batch is not split after an error that affects every plant', async (t) =
 })
 
 test(
-  'a batch creates all plants except a plant that a row-level security policy rejects',
+  'a batch creates all plants except one that a row-level security policy rejects',
   { skip: skipWithoutPostgres },
   async (t) => {
     const role = `${database.config.database}_policy`
@@ -216,7 +216,7 @@ suite('persistent server problems', { skip: skipWithoutPostgres }, () => {
     await Promise.all([1n, 2n].map((id) => store.delete('ann', id)))
   })
 
-  test('the store is unready until a dropped table is created again', async () => {
+  test('the store is unready until a dropped table is recreated', async () => {
     const store = postgresStore(pool)
     await store.create('ann', createPlant(1))
     await pool.query('DROP TABLE plant_store_plants')

@@ -45,7 +45,8 @@ function createAsset(mediaType: string, text: string): StaticDocument {
     // Otherwise a page that opened the web UI could navigate it to a link with another token.
     'Cross-Origin-Opener-Policy',
     'same-origin',
-    // Browsers cache the files but revalidate them on each load, so that script and page always have the same version.
+    // Browsers cache the files but revalidate them on each load, so that the script and the page always have the same
+    // version.
     'Cache-Control',
     'no-cache',
   ]

@@ -183,7 +183,7 @@ suite('the request log of the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('shows a curl command that creates the same plant in a shell', async (t) => {
+  test('shows a curl command that creates the same plant when it is run in a shell', async (t) => {
     const page = await openAsAda(t)
     const names = ["Fern 'of' $HOME `id` \\ \" !!", 'نخلة']
     for (const [index, id] of ['1', '9223372036854775807'].entries()) {

@@ -60,7 +60,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await findNotice(page), '', 'the user typed this one')
   })
 
-  test('is replaced by the token of a link in the same tab only after a confirmation (login CSRF)', async (t) => {
+  test('is not replaced by a token from a link in the same tab unless the user confirms (login CSRF)', async (t) => {
     const page = await openPage(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
     const questions: string[] = []
     let answer: 'accept' | 'dismiss' = 'dismiss'

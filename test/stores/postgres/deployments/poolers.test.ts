@@ -66,22 +66,26 @@ suite(
   },
 )
 
-suite('lists include all acknowledged writes behind Pgpool-II with load balancing', { skip: skipWithoutPgpool }, () => {
-  for (const setting of [
-    'allow_sql_comments = off',
-    'allow_sql_comments = on',
-    'statement_level_load_balance = on',
-    'memory_cache_enabled = on',
-  ]) {
-    test(`with ${setting}`, async (t) => {
-      const primary = await PostgresServer.start(t)
-      const standby = await PostgresServer.startStandby(t, primary, 'standby')
-      const url = createUrl(await startPgpool(t, [primary, standby], [setting]))
-      const program = await startProgram(t, { PLANT_STORE_URL: url })
-      await program.waitUntilReady()
-      // The standby doesn't replay writes from now on.
-      await standby.query('SELECT pg_wal_replay_pause()')
-      await assertReadsWrites(program)
-    })
-  }
-})
+suite(
+  'behind Pgpool-II with load balancing, lists include all acknowledged writes',
+  { skip: skipWithoutPgpool },
+  () => {
+    for (const setting of [
+      'allow_sql_comments = off',
+      'allow_sql_comments = on',
+      'statement_level_load_balance = on',
+      'memory_cache_enabled = on',
+    ]) {
+      test(`with ${setting}`, async (t) => {
+        const primary = await PostgresServer.start(t)
+        const standby = await PostgresServer.startStandby(t, primary, 'standby')
+        const url = createUrl(await startPgpool(t, [primary, standby], [setting]))
+        const program = await startProgram(t, { PLANT_STORE_URL: url })
+        await program.waitUntilReady()
+        // The standby doesn't replay writes from now on.
+        await standby.query('SELECT pg_wal_replay_pause()')
+        await assertReadsWrites(program)
+      })
+    }
+  },
+)

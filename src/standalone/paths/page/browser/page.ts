@@ -198,7 +198,7 @@ async function createPlant(): Promise<void> {
   void loadList(own.requested, isAtEnd ? plant.id : undefined)
 }
 
-/** Asks in the row of a plant whether to delete it. Without an id, cancels that. */
+/** Asks, in the plant's row, whether to delete the plant. Without an id, cancels the question. */
 function askToDelete(id?: bigint): void {
   if (id !== undefined && state.deletingIds.has(id)) return
   Object.assign(state, { pendingDeleteId: id, message: id === undefined ? '' : "This can't be undone." })

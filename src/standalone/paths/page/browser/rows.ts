@@ -8,7 +8,7 @@ type RowState = Readonly<{
 }>
 
 interface RowActions {
-  /** Asks for confirmation of a delete. Without an id, cancels that. */
+  /** Asks the user to confirm a delete. Without an id, cancels the question. */
   readonly ask: (id?: bigint) => void
   readonly delete: (plant: ListedPlant) => void
 }
