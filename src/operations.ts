@@ -18,7 +18,7 @@ export interface Service {
   readonly store: CheckedStore
   readonly maxLimit: number
   readonly listLimiter: ListLimiter
-  /** Throws or rejects if the plant breaks a rule of the host. */
+  /** Throws or rejects if the plant breaks one of the host's rules. */
   readonly validatePlant: ((plant: NewPlant, context: ValidationContext) => MaybePromise<void>) | undefined
 }
 

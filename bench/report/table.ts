@@ -2,7 +2,7 @@ import type { Case } from '../cases.ts'
 import { PLANT_STORE } from '../contestants.ts'
 import { median, medianInterval } from './statistics.ts'
 
-/** The transport of the requests: sockets, or in-memory connections. */
+/** How requests are sent: over sockets or in-memory connections. */
 export type Wire = 'socket' | 'memory'
 
 /**

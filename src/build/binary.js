@@ -43,7 +43,7 @@ try {
   if (status !== 0) throw new Error(stderr)
   mkdirSync(dirname(target), { recursive: true })
   // Node writes the executable in a single call, which makes the OS cache the file in large blocks. Each process that
-  // runs it would then use more memory. A copy is cached in small blocks.
+  // runs it would then use more memory. A copy is cached in small blocks, so copy the file.
   copyFileSync(join(folder, 'plant-store'), target)
   console.log(`Built ${target} (${Math.round(statSync(target).size / 1e6)} MB), which contains:`)
   console.log(

@@ -18,7 +18,7 @@ const reached = new Set(
 for (const path of reached) {
   for (const [, module] of readFileSync(path, 'utf8').matchAll(/\b(?:from|import) ?\(?["'](\..*?)["']/g)) {
     const target = join(dirname(path), module)
-    // Declarations import each other by the names of their source files, which end in `.ts`.
+    // Declaration files import each other by the names of the source files, which end in `.ts`.
     reached.add(path.endsWith('.d.ts') ? target.replace(/ts$/, 'd.ts') : target)
   }
 }
@@ -89,8 +89,8 @@ function pruneDeclarations(paths) {
 
 /**
  * Returns the declarations of a CommonJS entry point. Node can `require()` an ES module, but TypeScript before 5.8
- * doesn't accept the declarations of an ES module for that. So types are imported with a resolution mode, and values
- * are declared again.
+ * doesn't accept an ES module's declarations in that case. So types are imported with a `resolution-mode` attribute,
+ * and values are declared again.
  */
 function declarationsOf(module, values) {
   const mode = `with { 'resolution-mode': 'import' };`

@@ -33,7 +33,7 @@ export function toExactId(id: bigint | number): bigint {
 
 /** Encodes a new plant. Neither `JSON.stringify` nor a double can represent every id, so its digits are inserted. */
 export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
-  // The first 0 is the placeholder of the id.
+  // The first 0 is a placeholder for the id.
   return JSON.stringify({ id: 0, name, tag }).replace('0', String(id))
 }
 

@@ -205,7 +205,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
       await Promise.all([list(), write().then(() => assertList(store, 'owner', expected))])
     }
     let isDone = false
-    // A write might outlast the list that started together with it, so keep starting lists until all writes are done.
+    // A write might outlast the list that was started alongside it, so keep starting lists until all writes are done.
     const listContinuously = async (): Promise<void> => {
       while (!isDone) await Promise.all([list(), yieldToEventLoop()])
     }

@@ -183,7 +183,7 @@ function writeJson(root: object, maxBytes: number): string {
       isLimitExceeded ||= depth > MAX_DEPTH || text.length > maxBytes
       if (isLimitExceeded) return
       const member = (value as Record<string, unknown>)[key]
-      // JSON.stringify omits these too. For example, one of a decimal.js number's own properties is a function.
+      // JSON.stringify omits these too. For example, decimal.js numbers have an own property that is a function.
       if (member === undefined || typeof member === 'function' || typeof member === 'symbol') continue
       text += isArray ? separator : separator + JSON.stringify(key) + ':'
       separator = ','

@@ -207,8 +207,8 @@ class JsonParser {
     const rounded = Number(literal)
     // Rounding never turns an integer into a fraction, nor an int64 into a number beyond 2^63.
     if (!Number.isInteger(rounded) || Math.abs(rounded) > 2 ** 63) return rounded
-    // Different numbers of up to 15 digits have different doubles, unless they are rounded to 0. So `rounded` is exact
-    // here.
+    // Distinct numbers of up to 15 digits have distinct doubles, except that tiny numbers become 0. So an integer other
+    // than 0 is exact here.
     if (literal.length <= 16 && rounded !== 0 && Math.abs(rounded) < 1e15) return BigInt(rounded)
     const fraction = this.#latin1.slice(point + 1, end)
     return toScaledInt64(this.#latin1.slice(start, point) + fraction, exponent - fraction.length) ?? rounded

@@ -31,7 +31,7 @@ export function createProgram(
   const store = metrics?.instrumentStore(dependencies.store) ?? dependencies.store
 
   const { onError, onResponse, onRejection } = createRequestLog(settings.accessLog, settings.slowMs)
-  /** Logs a failure, and checks the readiness, so that an unavailable store is logged before the next health check. */
+  /** Logs a failure, and checks readiness, so that an unavailable store is logged before the next health check. */
   const handleError: typeof onError = (error, request) => {
     onError?.(error, request)
     void checkReadiness()

@@ -77,7 +77,7 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       assert.deepEqual(listed, plants)
     })
 
-    test('reports that another plant has the id', async (t) => {
+    test('reports that another plant already has the id', async (t) => {
       const other = { ...FERN, tag: 'outdoor' }
       const store = createStore(other)
       const proxy = await startFaultyProxy(t, [fault], store)

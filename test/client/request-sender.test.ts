@@ -226,7 +226,7 @@ suite('a token', () => {
     assert.deepEqual(proxy.requests, ['POST /plants token-1', 'POST /plants token-2'])
   })
 
-  test('from a function is requested again after a 401, once', async (t) => {
+  test('from a function is requested only once more after a 401', async (t) => {
     const proxy = await startFaultyProxy(t, [respond(401), undefined, respond(401), respond(401)])
     let count = 0
     const client = proxy.connect({ token: () => `token-${++count}`, retries: 0 })
@@ -303,7 +303,7 @@ suite('an option', () => {
     assert.throws(() => createPlantClient({ url: 'http://host', token: 'ada', headers: { 'a b': '' } }), TypeError)
   })
 
-  test('replaces fetch, which gets every request and response', async (t) => {
+  test('accepts a custom fetch, which sees every request and response', async (t) => {
     const proxy = await startFaultyProxy(t)
     const log: unknown[] = []
     const client = proxy.connect({

@@ -70,7 +70,7 @@ suite('a list follows', () => {
   })
 })
 
-suite('a write is rejected with an unknown outcome', () => {
+suite('a write rejects with an unknown outcome', () => {
   for (const [what, status, body] of [
     ['an HTML page', 200, '<html>'],
     ['no body', 204, ''],

@@ -290,7 +290,7 @@ test('reports a null plant', () => {
   assert.equal(difference, "returned a plant whose id isn't a bigint: null.")
 })
 
-suite('the error for a wrong plant name quotes an excerpt', () => {
+suite('the error for a wrong plant name quotes an excerpt of the name', () => {
   const digits = '0123456789'
   const page = (name: string): Page => ({ plants: [{ id: 1n, name }], hasMore: false })
   for (const [name, actual, expected, start, actualExcerpt, expectedExcerpt] of [

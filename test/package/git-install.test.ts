@@ -16,9 +16,11 @@ const OFFLINE = '--offline --no-audit --no-fund'
  */
 const TOOLS: Readonly<Record<string, readonly [manifest: object, file: string, text: string]>> = {
   typescript: [
-    { bin: { tsc: 'tsc.js' } },
-    'tsc.js',
-    `#!/usr/bin/env node\nrequire('${MODULES}/typescript/lib/tsc.js')`,
+    { bin: { tsc: 'typescript.js' }, main: 'typescript.js' },
+    'typescript.js',
+    `#!/usr/bin/env node
+    if (require.main === module) require('${MODULES}/typescript/lib/tsc.js')
+    else module.exports = require('${MODULES}/typescript')`,
   ],
   esbuild: [{}, 'bin/esbuild', `#!/bin/sh\nexec '${MODULES}/esbuild/bin/esbuild' "$@"`],
   '@types/node': [{}, 'index.d.ts', `/// <reference path="${MODULES}/@types/node/index.d.ts" />`],

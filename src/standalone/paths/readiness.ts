@@ -16,7 +16,7 @@ const PING_INTERVAL_MS = 1000
 const PING_TIMEOUT_MS = 900
 
 /**
- * Creates the function that checks the readiness. While the store isn't ready, the function pings it every second, so
+ * Creates the function that checks readiness. While the store isn't ready, the function pings it every second, so
  * that a recovery is logged even without health checks.
  */
 export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<Readiness> {

@@ -8,8 +8,8 @@ import { SettingError, type Variable } from './variables.ts'
 export type Tokens = ReadonlyMap<string, Caller>
 
 /**
- * A token can't contain a colon, so the last colon ends the owner. An owner can't contain characters that might be
- * meant to separate entries, or invisible characters, which are easily copied from a web page by accident.
+ * A token can't contain a colon, so the last colon marks the end of the owner. An owner can't contain characters that
+ * might be meant to separate entries, or invisible characters, which are easily copied from a web page by accident.
  */
 const ENTRY_PATTERN = new RegExp(
   String.raw`^(?<owner>(?!#)[^\s,"'\x60\x00-\x1f\x7f-\x9f\u00ad\u200b\u2060]+):(?:(?:sha256=|\$sha256\$)(?<digest>[0-9A-Fa-f]{64})|(?<token>${B64TOKEN}))(?<read>[ \t]+read)?$`,
@@ -25,12 +25,13 @@ const MISREAD_DIGEST_MESSAGE =
   'the older form owner:$sha256$<digits> needs single quotes, or a shell expands its $'
 
 /**
- * Matches the name of a digest in an unsupported form. Doesn't require the `s`, because make expands the `$s` in
- * `$sha256$`.
+ * Matches the algorithm's name in a digest whose format isn't supported. The `s` is optional, because `make` expands
+ * the `$s` in `$sha256$` to nothing.
  */
 const DIGEST_NAME = /ha-?256/i
 /**
- * Matches an owner that ends with the name of a digest: in `ada:sha256:2cf2…`, the last colon ends the owner.
+ * Matches an owner that ends with the name of a digest. In `ada:sha256:2cf2…`, for example, the last colon marks the end
+ * of the owner.
  */
 const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
 

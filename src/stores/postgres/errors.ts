@@ -105,7 +105,10 @@ const endsSession: ErrorPredicate = (error) => /^(?:FATAL|PANIC)$/.test((error a
 const isOutOfTransactionIds: ErrorPredicate = (error) =>
   matchesSqlState(/^54000/)(error) && routineOf(error).startsWith('GetNew')
 
-/** Whether the table was altered after the statement was prepared. The statement wasn't executed. */
+/**
+ * Whether the statement failed because the table was altered after it was prepared. If so, the statement wasn't
+ * executed.
+ */
 export const isPlanStale = (error: unknown): boolean =>
   matchesSqlState(/^0A000/)(error) && routineOf(error) === 'RevalidateCachedQuery'
 

@@ -13,7 +13,7 @@ export interface StoreSettings {
   readonly postgresBatch: number
   readonly migrate: boolean
   readonly storeTimeoutMs: number
-  /** Returns the URL that contains the password for new connections. @default the URL that was opened */
+  /** Returns the URL for new connections, including the password. @default the URL that was opened */
   readonly currentUrl?: () => string
   readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
 }

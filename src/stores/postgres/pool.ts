@@ -36,7 +36,7 @@ export interface Connection {
   /** The driver's protocol layer. */
   readonly connection?:
     | {
-        /** The socket. If the host has several addresses, `stream.remoteAddress` is the one in use. */
+        /** The socket. If the host has several addresses, `stream.remoteAddress` is the one that it's connected to. */
         readonly stream?: object | undefined
       }
     | undefined

@@ -189,7 +189,7 @@ export class QueryRunner {
       } while (this.#hasTable && !hadTable)
       this.#applyInspection(inspection)
     } catch (error) {
-      // Close older connections too: they use the same table, or a table that new connections no longer find.
+      // Close older connections too: they use either the unsuitable table, or one that new connections no longer find.
       if (error instanceof UnsuitableDatabaseError) this.#startNewGeneration()
       connection.release(error as Error)
       throw error

@@ -80,7 +80,7 @@ suite("tokens in the standalone server's memory", () => {
     await waitUntilNothingFound(program)
   })
 
-  test('the memory contains no tokens from a token file that has become invalid', async (t) => {
+  test('no tokens from a token file that has become invalid remain in memory', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     writeFileSync(path, `${OWNER}:${NEW_TOKEN}\n${OWNER}\n`)

@@ -47,7 +47,7 @@ suite('a browser translator that replaces text nodes', { skip: skipWithoutChromi
     )
   })
 
-  test("doesn't change the curl command that is selected if there is no clipboard", async (t) => {
+  test("doesn't change the selected curl command if there is no clipboard", async (t) => {
     const page = await openAsAda(t)
     const { curl } = await page.openLogEntry()
     await page.evaluate(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)

@@ -1,7 +1,7 @@
 /** The maximum number of characters shown of a name. Rendering very long texts is slow. */
 const MAX_NAME = 100
 
-/** The text that was last set on each element. The text in the document can differ, because translators replace it. */
+/** The text that was last set on each element. The text in the document may differ, because browser translation replaces it. */
 const texts = new WeakMap<Element, string>()
 
 export function find(selector: string, within: ParentNode = document): HTMLElement {

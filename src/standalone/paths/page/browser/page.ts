@@ -53,7 +53,7 @@ function newState(token: string, isFromLink = false) {
     isIdTyped: false,
     /** Whether nothing has been typed since the last plant was added. */
     isFormReset: false,
-    /** The plant whose row asks for confirmation of a delete. */
+    /** The plant whose row shows the delete confirmation. */
     pendingDeleteId: undefined as bigint | undefined,
     deletingIds: new Set<bigint>(),
     /** Error messages by field id. */

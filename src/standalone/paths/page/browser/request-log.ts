@@ -15,7 +15,7 @@ const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Ret
 /** The reason of aborted requests that are no longer needed. */
 export const CANCELED = 'Canceled'
 const MAX_LOGGED = 20
-/** The maximum number of characters shown of a body. Rendering very long texts is slow. */
+/** The maximum number of characters of a body to show. Rendering very long texts is slow. */
 const MAX_BODY = 2000
 
 /** The list items. Reusing an item keeps it expanded and focused. */
