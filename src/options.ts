@@ -20,7 +20,7 @@ import type { NewPlant } from './plants/plant.ts'
 import type { Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
-/** Options of `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
+/** Options for `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
 export type PlantStoreOptions = CommonOptions & (TokenOptions | AuthenticateOptions)
 
 /** Options with a fixed set of tokens. */

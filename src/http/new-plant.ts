@@ -17,7 +17,10 @@ export interface ValidationContext {
   readonly request: HostRequest
 }
 
-/** If a body is longer than twice its name and tag plus this many bytes, the name and tag are copied. */
+/**
+ * The name and the tag are copied if the body exceeds twice their combined length by more than this many bytes.
+ * Otherwise, a store that keeps them would keep the whole body in memory.
+ */
 const MAX_OVERHEAD_BYTES = 200
 
 /**

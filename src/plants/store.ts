@@ -82,7 +82,7 @@ export interface StoreUnavailableErrorOptions extends ErrorOptions {
 const BRAND = Symbol.for('plant-store.StoreUnavailableError')
 
 /**
- * Thrown by a store that is unavailable, if retrying can help. The client gets status 503 with `Retry-After`: error
+ * Thrown by an unavailable store when a retry might help. The client gets status 503 with `Retry-After`: error
  * 50300, or 50301 if it is unknown whether the request took effect. Only the host's `onError` gets this error and its
  * `cause`.
  */

@@ -32,7 +32,7 @@ const ASTERISK_TARGET = /^(?:\*|https?:\/\/[^/?]+)$/i
 
 /**
  * Creates the router of the standalone server. Routing, CORS and metrics each look up the resource of a request,
- * usually in direct succession, so the last result is cached.
+ * usually back to back, so the last result is cached.
  */
 export function createProgramRouter(paths: readonly string[]): FindResource {
   const route = createRouter('', paths)

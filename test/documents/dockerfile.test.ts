@@ -64,7 +64,7 @@ suite('the Dockerfile', () => {
     }
   })
 
-  test('copies only files that .dockerignore lists', () => assert.equal(lines[0], '*'))
+  test('treats .dockerignore as an allowlist', () => assert.equal(lines[0], '*'))
 
   test('installs dependencies before copying the sources, so that Docker can cache the dependencies', () => {
     assert.match(buildStage, /^COPY package\.json package-lock\.json \.\/\nRUN npm ci .*\nCOPY \. \.$/m)

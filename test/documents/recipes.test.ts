@@ -51,7 +51,7 @@ test('eslint-plugin-import resolves every entry point of the package', { skip: s
   assert.deepEqual(output.match(/Unable to resolve .*'/g), ["Unable to resolve path to module 'plant-store/other'"])
 })
 
-test('the script copies all plants, and skips those that exist', async (t) => {
+test('the script copies all plants and skips those that already exist', async (t) => {
   const [source, target] = [memoryStore(), memoryStore()]
   const plants = Array.from({ length: 1001 }, (_, index) => ({ id: 2n ** 53n + BigInt(index), name: `Plant ${index}` }))
   for (const plant of plants) void source.create('ann', plant)

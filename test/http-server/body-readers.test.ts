@@ -265,7 +265,7 @@ suite('a server whose listener responds without reading the body', { timeout: 60
   }
 })
 
-suite('a listener that exits an async iterator of the body early', { timeout: 60_000 }, () => {
+suite('a listener that stops iterating over the body early', { timeout: 60_000 }, () => {
   for (const [what, options] of [
     ['can respond', undefined],
     ['with destroyOnReturn: false can respond before the rest of the body arrives', { destroyOnReturn: false }],

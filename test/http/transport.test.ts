@@ -14,7 +14,7 @@ const GET = { method: 'GET', path: '/', fields: [] }
 
 for (const protocol of ['http', 'h2c'] as const) {
   suite(`a response in ${protocol}`, { timeout: 60_000 }, () => {
-    test('onClose calls back immediately if the response has ended', async (t) => {
+    test('onClose calls its callback immediately if the response has ended', async (t) => {
       const seen: boolean[] = []
       const client = await serveAndConnect(t, protocol, (_, response) => {
         seen.push(isClosed(response))
@@ -26,7 +26,7 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(seen, [false, true, false])
     })
 
-    test('onClose calls back when the client disconnects', async (t) => {
+    test('onClose calls its callback when the client disconnects', async (t) => {
       const told: boolean[] = []
       let accepted: ServerResponse | undefined
       const client = await serveAndConnect(t, protocol, (_, response) => {

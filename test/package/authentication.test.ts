@@ -60,7 +60,7 @@ test('the Express example takes owner and access from the id and role of request
   assert.equal((await sendToPort(viewer.port, { ...post('a-long-random-token', body), path })).status, 403)
 })
 
-test('the example with sessions requires both the session cookie and a bearer token', async (t) => {
+test('the session example requires both the session cookie and a bearer token', async (t) => {
   const { port } = await startExample(t, findExample("'express-session'"))
   const login = await sendToPort(port, { method: 'POST', path: '/login', fields: [] })
   assert.equal(login.status, 204)

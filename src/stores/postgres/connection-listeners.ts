@@ -35,5 +35,5 @@ export function resetUnconfirmedCommit(connection: Connection): void {
   unconfirmedConnections.delete(connection)
 }
 
-/** Whether the last statement was committed without the confirmation of the synchronous standby. */
+/** Whether the last statement was committed without confirmation from the synchronous standby. */
 export const hasUnconfirmedCommit = (connection: Connection): boolean => unconfirmedConnections.has(connection)

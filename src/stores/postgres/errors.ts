@@ -85,7 +85,7 @@ export const isProgrammingError: ErrorPredicate = (error) => isError(error) && /
 export const isTimeout = (error: unknown): boolean =>
   error instanceof NoResponseError || (!isServerError(error) && /time-?out/i.test(String(error)))
 
-/** Whether the server sent this error, which means that it has stopped executing the statement. */
+/** Whether the server sent this error. If so, it has stopped executing the statement. */
 export const isServerError: ErrorPredicate = (error) => sqlStateOf(error) !== undefined
 
 export const isOutcomeUnknown: ErrorPredicate = (error) =>
@@ -130,8 +130,8 @@ export const isRejectedValue: ErrorPredicate = (error) => matchesSqlState(/^2[23
 export const isSinglePlantError: ErrorPredicate = (error) =>
   isRejectedValue(error) || (matchesSqlState(/^(?:44|42501)/)(error) && routineOf(error) === 'ExecWithCheckOptions')
 /**
- * Whether a row is too large for an index, which happens only with a long owner, or for a table that stores strings
- * inline. The routine is checked because 54000 has many other causes.
+ * Whether a row is too large, either for an index (only with a long owner) or for a table that stores strings inline.
+ * Checks the routine as well, because 54000 has many other causes.
  */
 export const isRowTooLarge: ErrorPredicate = (error) =>
   matchesSqlState(/^54000/)(error) && ROW_TOO_LARGE_ROUTINES.test(routineOf(error))

@@ -48,8 +48,8 @@ export async function openPostgres(url: string, settings: StoreSettings): Promis
   pool.on('error', (error) => onEvent('disconnected', error))
   const store = postgresStore(pool, {
     maxBatch: postgresBatch,
-    // With a batch size of 1, the table is probably distributed over several servers. A statement for one server
-    // shouldn't wait for a statement for another one.
+    // A batch size of 1 suggests that the table is distributed across several servers. A statement for one server
+    // shouldn't wait for a statement for another.
     maxInFlight: postgresBatch === 1 ? postgresPoolSize : 1,
     // The rest of `storeTimeoutMs` is for waiting in the queue, and for canceling a statement.
     timeoutMs: Math.ceil(0.4 * storeTimeoutMs),

@@ -7,7 +7,7 @@ export interface TableInspection {
   readonly isReadOnly: boolean
   readonly serverEncoding: string
   readonly clientEncoding: string
-  /** Whether the database has any foreign tables, so that statements may affect other servers. */
+  /** Whether the database has foreign tables, in which case statements may affect other servers. */
   readonly hasForeignTables: boolean
   /** The schema of the table; null if the table doesn't exist. */
   readonly schema: string | null
