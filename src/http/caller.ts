@@ -50,8 +50,12 @@ export function toCaller(holder: unknown, messagePrefix: string): Caller {
   // Only own properties count: an inherited `access` could come from a polluted `Object.prototype`.
   const owner = isRecord ? getOwnProperty(holder, 'owner') : holder
   const access = isRecord ? getOwnProperty(holder, 'access') : 'write'
-  if (!isValidText(owner) || owner === '')
+  if (typeof owner !== 'string') {
+    throw new TypeError(`${messagePrefix} an owner: a string, not ${owner === null ? 'null' : typeof owner}`)
+  }
+  if (!isValidText(owner) || owner === '') {
     throw new TypeError(`${messagePrefix} an owner: a non-empty string of ${TEXT_DESCRIPTION}`)
+  }
   if (access !== 'read' && access !== 'write') {
     throw new TypeError(`${messagePrefix} an access of "read" or "write", not ${formatValue(access)}`)
   }

@@ -111,6 +111,7 @@ const AUTHENTICATE_FAULTS: readonly Fault[] = [
     UNEXPECTED,
     new Error('authenticate must return an owner: a non-empty string of well-formed Unicode without U+0000'),
   ],
+  ['returns a number', () => 42, UNEXPECTED, new Error('authenticate must return an owner: a string, not number')],
   [
     'returns a token holder without an access level',
     () => ({ owner: 'ada', acces: 'read' }),

@@ -28,7 +28,7 @@ suite('toCaller', () => {
   const inherited = Object.create({ owner: 'ada', access: 'write' }) as object
 
   for (const [name, holder, rule] of [
-    ['inherits both properties', inherited, 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    ['inherits both properties', inherited, 'an owner: a string, not undefined'],
     ['inherits its access', Object.assign(Object.create({ access: 'write' }) as object, { owner: 'ada' }), 'an access'],
     ['has a third property that is not enumerable', hidden, 'an owner and an access, and nothing else'],
     [

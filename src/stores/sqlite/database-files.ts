@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, openSync, statSync, type Stats } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DatabasePath } from './sqlite-path.ts'
 
@@ -47,13 +47,12 @@ const statIfExists = (path: string): Stats | undefined => statSync(path, { throw
  */
 export function findAccessError(file: string): string | undefined {
   const { R_OK, W_OK, X_OK } = constants
-  const files = databaseFilesOf(resolve(file))
-  for (const path of [...files, dirname(files[0]!)]) {
+  const directory = dirname(resolve(file))
+  for (const path of [...databaseFilesOf(resolve(file)), directory].filter((path) => existsSync(path))) {
     try {
-      accessSync(path, files.includes(path) ? R_OK | W_OK : W_OK | X_OK)
+      accessSync(path, path === directory ? W_OK | X_OK : R_OK | W_OK)
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException
-      if (code !== 'ENOENT') return message
+      return (error as Error).message
     }
   }
   return undefined
