@@ -1,5 +1,5 @@
 /**
- * A client of the service, for Node, browsers, Bun, Deno and workers. It needs nothing but `fetch`.
+ * A client for the service that runs in Node, browsers, Bun, Deno and workers. It requires only `fetch`.
  * @module plant-store/client
  */
 
@@ -14,81 +14,82 @@ export interface PlantClientOptions {
   /** The URL of the service, without `/plants`, such as `https://plants.example/api`. */
   readonly url: string | URL
   /**
-   * The bearer token, or a function that returns it, for tokens that expire. The function is called before each attempt,
-   * and once more if the service rejects the token (401). If it throws, the call rejects with the same error.
+   * The bearer token or, for tokens that expire, a function that returns the current token. The function is called
+   * before each attempt, and once more if the service rejects the token (401). If the function throws, the call rejects
+   * with the same error.
    */
   readonly token: string | (() => string | Promise<string>)
   /** Sends the requests, for example to log them. @default globalThis.fetch */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
   /** Timeout of each attempt, in milliseconds. @default 20_000 */
   readonly timeoutMs?: number | undefined
-  /** How often a failed request is retried, if a retry can help. @default 4 */
+  /** How many times to retry a request that failed for a temporary reason. @default 4 */
   readonly retries?: number | undefined
-  /** Additional header fields of all requests. */
+  /** Additional header fields for all requests. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 /** The options of every call. */
 export interface CallOptions {
-  /** Cancels the call, which then rejects with the reason of the signal. A write could have taken effect. */
+  /** Cancels the call, which then rejects with the signal's reason. A canceled write may still take effect. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Selects the plants of a list. */
+/** Selects which plants to list. */
 export interface ListOptions extends CallOptions {
   /** The maximum number of plants. @default Infinity for `list`, 500 for `listPage` */
   readonly limit?: number | undefined
-  /** Selects plants with a greater id. */
+  /** Lists only plants whose id is greater than this one. */
   readonly after?: bigint | number | undefined
 }
 
 /** One page of a list. */
 export interface PlantPage {
-  /** Plants in ascending order of id. There can be fewer than `limit`, even if there is another page. */
+  /** Plants in ascending order of id. There may be fewer than `limit`, even if this isn't the last page. */
   readonly plants: readonly ListedPlant[]
-  /** The value of `after` that selects the next page, or undefined if there is none. */
+  /** The `after` value for the next page, or undefined if this is the last page. */
   readonly next: bigint | undefined
 }
 
 /** Creates, lists and deletes the plants of the token's owner. */
 export interface PlantClient {
   /**
-   * Creates a plant. If the response to an attempt is lost, the client retries, and compares the existing plant if its
-   * id is in use by then.
-   * @throws PlantStoreError 40900 if the id is in use, 40002 if the plant is invalid, or another error
+   * Creates a plant. If the response to an attempt is lost, the client retries. If the id is already in use by then,
+   * the client compares the existing plant with the new one, and the call succeeds if they are identical.
+   * @throws PlantStoreError if the call fails: with error 40900 if the id is in use, or 40002 if the plant is invalid
    * @throws RangeError if the id is a number that isn't a safe integer
    */
   create(plant: NewPlant, options?: CallOptions): Promise<void>
   /**
-   * Deletes a plant. If the response to an attempt is lost, the client retries, and the call also succeeds if the plant
-   * is missing by then.
-   * @throws PlantStoreError 40401 if the plant doesn't exist, or another error
+   * Deletes a plant. If the response to an attempt is lost, the client retries, and the call succeeds even if the plant
+   * no longer exists by then.
+   * @throws PlantStoreError if the call fails: with error 40401 if the plant doesn't exist
    * @throws RangeError if the id is a number that isn't a safe integer
    */
   delete(id: bigint | number, options?: CallOptions): Promise<void>
   /**
-   * Yields plants in ascending order of id. Requests one page at a time, when the plants of the previous page have been
-   * consumed, so the list can have any length.
-   * @throws PlantStoreError if a page can't be read; the plants that were yielded before are correct
+   * Yields plants in ascending order of id. Each page is requested only after the plants of the previous page have been
+   * consumed, so the list can be of any length.
+   * @throws PlantStoreError if a page can't be read; the plants already yielded are correct
    */
   list(options?: ListOptions): AsyncGenerator<ListedPlant, void, undefined>
   /**
-   * Returns one page of a list, for user interfaces in which users turn the pages.
+   * Returns one page of a list, for user interfaces with page-by-page navigation.
    * @throws PlantStoreError if the page can't be read
    */
   listPage(options?: ListOptions): Promise<PlantPage>
 }
 
 /**
- * The number of plants that `list` requests at a time: few enough to keep in memory, and fewer than a store returns at a
- * time, so that each page costs the service a single query.
+ * The number of plants that `list` requests at a time: few enough to keep in memory, and below a store's maximum page
+ * size, so that the service needs only one query per page.
  */
 const PAGE_SIZE = 500
 const MIN_ID = -(2n ** 63n)
 
 /**
- * Creates a client of the service.
- * @throws TypeError if `url` isn't an absolute URL, or if `token` or `headers` can't be sent in a header
+ * Creates a client for the service.
+ * @throws TypeError if `url` isn't an absolute URL, or if `token` or `headers` are malformed
  *
  * @example
  * import { createPlantClient } from 'plant-store/client'
@@ -117,14 +118,14 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
         const plants = parsePlants(text)
         if (plants === undefined || plants.length > limit || plants.some(({ id }) => !isAfter(id))) return undefined
         const next = parseNextLink(response.headers.get('Link') ?? '')
-        // A cursor that doesn't advance would repeat plants, perhaps forever.
+        // If the cursor didn't advance, `list` would yield the same plants again, possibly forever.
         const isNextValid = next === undefined || (isAfter(next) && plants.every(({ id }) => id <= next))
         return isNextValid ? { plants, next } : undefined
       },
     })
   }
 
-  /** @throws TypeError or SyntaxError if the link isn't one of the service */
+  /** @throws TypeError or SyntaxError if the link can't have come from the service */
   function parseNextLink(header: string): bigint | undefined {
     const [, reference] = /<([^<>]*)>[^<]*;\s*rel="?next\b/i.exec(header) ?? []
     if (reference === undefined) return undefined
@@ -151,10 +152,11 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
         })
       } catch (error) {
         if (!(error instanceof PlantStoreError && error.error === 40900 && error.isOutcomeUnknown)) throw error
-        // An earlier attempt could have created this plant. So could another client, with other content.
+        // Either an earlier attempt created this plant, or the id belongs to a different plant.
         const after = id === MIN_ID ? undefined : id - 1n
         const { plants } = await readPage({ limit: 1, after, signal }, true)
-        // Even if another plant has the id by now, an attempt without a response can still arrive later.
+        // If the id belongs to a different plant, the outcome is still unknown: an earlier attempt may yet reach the
+        // service.
         if (!plants.some((plant) => plant.id === id && plant.name === name && plant.tag === tag)) throw error
       }
     },
@@ -176,7 +178,8 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
           yield plant
         }
         remaining -= plants.length
-        // Browsers hide `Link` from pages of other origins unless CORS exposes it. A full page may not be the last one.
+        // A missing `Link` header doesn't mean that the list has ended: browsers hide the header from scripts of other
+        // origins unless CORS exposes it. So as long as responses contain as many plants as requested, keep going.
         cursor = next ?? (plants.length === pageLimit ? plants.at(-1)?.id : undefined)
         if (cursor === undefined || remaining <= 0) return
       }

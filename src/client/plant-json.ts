@@ -1,8 +1,8 @@
 /** A plant in a list. */
 export interface ListedPlant {
-  /** Identifies the plant among the plants of its owner: any 64-bit integer. */
+  /** A 64-bit integer that is unique among the owner's plants. */
   readonly id: bigint
-  /** The name of the plant; can be empty. */
+  /** The name of the plant; may be empty. */
   readonly name: string
   /** The type of the plant, such as `tropical`. */
   readonly tag?: string | undefined
@@ -10,19 +10,19 @@ export interface ListedPlant {
 
 /** A plant to create. */
 export interface NewPlant extends Omit<ListedPlant, 'id'> {
-  /** Identifies the plant among the plants of its owner: a `bigint` of at most 64 bits, or a safe integer. */
+  /** A `bigint` of at most 64 bits or a safe integer, unique among the owner's plants. */
   readonly id: bigint | number
 }
 
 /**
- * Matches an id in a JSON list. The pattern can't match inside a string: there, every quote is escaped, so only the key
- * of a member can end with an unescaped quote and a colon.
+ * Matches an id in a JSON list. The pattern can't match inside a string, because quotes are escaped there: an unescaped
+ * quote that is followed by a colon always ends a key.
  */
 const ID = /"id"\s*:\s*(-?(?:0|[1-9]\d{0,18}))(?=\s*[,}])/g
 
 /**
  * Converts an id to a bigint.
- * @throws RangeError for anything but a bigint or a safe integer, because the number might have been rounded already
+ * @throws RangeError for anything but a bigint or a safe integer, because other numbers may already have been rounded
  */
 export function toExactId(id: bigint | number): bigint {
   if (typeof id !== 'bigint' && !Number.isSafeInteger(id)) {
@@ -31,15 +31,19 @@ export function toExactId(id: bigint | number): bigint {
   return BigInt(id)
 }
 
-/** Encodes a new plant. Neither `JSON.stringify` nor a double can represent every id, so its digits are inserted. */
+/**
+ * Encodes a new plant. `JSON.stringify` rejects bigints, and doubles can't represent every id, so this function inserts
+ * the id's digits into the JSON.
+ */
 export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
   // The first 0 is a placeholder for the id.
   return JSON.stringify({ id: 0, name, tag }).replace('0', String(id))
 }
 
 /**
- * Parses a list without rounding its ids: each id is replaced by its index before `JSON.parse` can round it.
- * @returns the plants, or undefined if the text isn't a list of plants with ids, in ascending order
+ * Parses a list without rounding its ids: before `JSON.parse` could round an id, the id is replaced with an index into
+ * an array of bigints.
+ * @returns the plants, or undefined if the text isn't a list of plants with ascending ids
  * @throws SyntaxError if the text isn't JSON, for example because it's truncated
  */
 export function parsePlants(text: string): ListedPlant[] | undefined {

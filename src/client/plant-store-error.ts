@@ -1,15 +1,15 @@
-/** Rejects a call of the client that failed. Aborted calls reject with the reason of their signal instead. */
+/** The error with which a failed client call rejects. Aborted calls reject with their signal's reason instead. */
 export class PlantStoreError extends Error {
   /** The HTTP status, or 0 if there was no response. */
   readonly status: number
-  /** The error code, such as 40900. Undefined if there was no response, or one that isn't from the service. */
+  /** The error code, such as 40900. Undefined if there was no response, or if the response isn't from the service. */
   readonly error: number | undefined
   /** The `X-Request-Id` of the response, to search for in the log of the service. */
   readonly requestId: string | undefined
-  /** Whether a create or delete could have taken effect, with this attempt or an earlier one. */
+  /** Whether the create or delete may have taken effect, in the last attempt or an earlier one. */
   readonly isOutcomeUnknown: boolean
 
-  /** Creates the error of a call. */
+  /** Creates the error to throw for a failed call. */
   constructor(
     message: string,
     details: Readonly<Pick<PlantStoreError, 'status' | 'error' | 'requestId' | 'isOutcomeUnknown'>>,
@@ -23,7 +23,8 @@ export class PlantStoreError extends Error {
   }
 
   static {
-    // On the prototype, because an own property would be printed with every error. Minifiers change the name of a class.
+    // Set on the prototype, because an own property would be printed with every error. The name is spelled out because
+    // minifiers rename the class.
     this.prototype.name = 'PlantStoreError'
   }
 }

@@ -14,34 +14,35 @@ interface SenderOptions {
 
 interface ClientRequest<T> {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Relative to the base URL. */
+  /** The path, relative to the base URL. */
   readonly path: string
   readonly body?: string
   readonly signal: AbortSignal | undefined
-  /** Whether an earlier request of the same call could have taken effect. */
+  /** Whether an earlier request of the same call may have taken effect. */
   readonly isOutcomeUnknown?: boolean
-  /** Reads a successful response. Returns undefined, or throws, if the response isn't what the service sends. */
+  /** Reads a successful response. Returns undefined or throws if the response can't have come from the service. */
   readonly read: (text: string, response: Response) => T | undefined
 }
 
-/** Sends a request, retries it if that can help, and returns what `read` returns. */
+/** Sends a request, retries it after temporary failures, and returns the result of `read`. */
 export type RequestSender = <T>(request: ClientRequest<T>) => Promise<T>
 
-/** The longest timer of JavaScript: longer ones fire immediately. */
+/** The longest delay that JavaScript timers support. Timers with a longer delay fire immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1
-/** Backoff before the first retry. It doubles with every retry. */
+/** The backoff before the first retry. The backoff doubles with every retry. */
 const MIN_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
 
-/** @throws TypeError if the token or the headers can't be sent, or the URL contains a password */
+/** @throws TypeError if the token or a header is malformed, or if the URL contains a password */
 export function createRequestSender(options: SenderOptions): RequestSender {
   const { baseUrl, token, timeoutMs, retries, headers } = options
-  // Throws what `fetch` would throw at the first request, where it would look like a network failure.
+  // Throw errors in the options now. Otherwise, `fetch` would throw them on the first request, where they would look
+  // like network failures.
   new Request(baseUrl, { headers: createHeaders(typeof token === 'function' ? 'token' : token) })
 
-  /** @param currentToken can be anything, such as an environment variable that isn't set */
+  /** @param currentToken may be any value, such as undefined from an unset environment variable */
   function createHeaders(currentToken: unknown): Headers {
-    // The message of `Headers` would contain the token.
+    // Check the token before `Headers` does, because the error message of `Headers` would contain the token.
     if (typeof currentToken !== 'string' || !/^[\w\-.~+/]+=*$/.test(currentToken))
       throw new TypeError('token must be a bearer token (RFC 6750)')
     const fields = new Headers(headers)
@@ -62,7 +63,7 @@ export function createRequestSender(options: SenderOptions): RequestSender {
         try {
           const fetch = options.fetch ?? globalThis.fetch
           const init = { method, headers: fields, body: body ?? null, signal: attemptSignal }
-          // A redirect can lead to another origin, which must not get the token.
+          // Don't follow redirects: they may lead to another origin, which must not get the token.
           const response = await fetch(new URL(path, baseUrl).href, { ...init, redirect: 'manual' })
           return { response, text: await response.text() }
         } catch (error) {
@@ -102,9 +103,9 @@ export function createRequestSender(options: SenderOptions): RequestSender {
 }
 
 /**
- * Resolves to the result of a function, or to undefined after a timeout. Both a timeout and the caller's signal abort
- * the signal that the function gets; the caller's signal also rejects. Doesn't rely on a `fetch` that respects signals,
- * and leaves neither a timer nor a listener behind, as `AbortSignal.any` does in some Node versions.
+ * Resolves to the result of a function, or to undefined after a timeout. Rejects when the caller's signal is aborted.
+ * In both cases, the function's own signal is aborted, too, but the promise settles even if a custom `fetch` ignores
+ * that signal. Always removes its timer and its listener, unlike `AbortSignal.any` in some Node versions.
  */
 async function withTimeout<T>(
   ms: number,
@@ -152,7 +153,10 @@ function parseSafely<T>(parse: () => T): T | undefined {
   }
 }
 
-/** Parses a number of seconds or a date. Returns milliseconds, or 0 if the header is missing or malformed. */
+/**
+ * Parses a `Retry-After` header: a number of seconds, or a date. Returns the delay in milliseconds, or 0 if the header
+ * is missing or malformed.
+ */
 function parseRetryAfter(value: string | null = null): number {
   const ms = Number(value) * 1000
   return (Number.isNaN(ms) ? Date.parse(value!) - Date.now() : ms) || 0

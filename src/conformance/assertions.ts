@@ -147,7 +147,7 @@ function describeTextDifference(member: 'name' | 'tag', id: bigint, actual: unkn
   const subject = `returned a wrong ${member} for plant ${id}n`
   if (typeof actual !== 'string') return `${subject}: ${quote(actual)} instead of ${escapeText(expected)}.`
   let differenceIndex = 0
-  // The strings differ, so the loop ends where the shorter string ends at the latest: indexing past its end yields
+  // The strings differ, so the loop ends at the end of the shorter string at the latest, where indexing yields
   // undefined.
   while (actual[differenceIndex] === expected[differenceIndex]) differenceIndex++
   const excerptStart = Math.max(0, differenceIndex - 10)
@@ -172,7 +172,7 @@ export type ConformanceCheck = (store: TestedStore, context: CheckContext) => Pr
 interface CheckContext {
   readonly seed: number
   readonly hasPing: boolean
-  /** Makes a call while the writes of the store fail. */
+  /** Runs a function while the store's writes fail. */
   readonly whileBroken: <T>(call: () => Promise<T>) => Promise<T>
 }
 

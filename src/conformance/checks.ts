@@ -220,7 +220,7 @@ export const CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await Promise.all([listContinuously(), createAndDelete().finally(() => (isDone = true))])
   },
 
-  'ping succeeds, if the store has it': (store) => store.ping(),
+  'ping succeeds, if the store implements ping': (store) => store.ping(),
 
   async 'close can be called twice'(store) {
     await createAll(store, 'owner', plantsOf([1n]))

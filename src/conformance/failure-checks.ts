@@ -4,9 +4,9 @@ import { assertDelete, assertList, createAll, plantsOf, quote, type ConformanceC
 
 const PLANTS = plantsOf(Array.from({ length: 20 }, (_, i) => BigInt(i)))
 
-/** Checks for a store whose writes fail for a while. */
+/** Checks for a store whose writes fail temporarily. */
 export const FAILURE_CHECKS: Readonly<Record<string, ConformanceCheck>> = {
-  async 'leaves nothing behind when creates fail'(store, { whileBroken }) {
+  async 'stores no plants when creates fail'(store, { whileBroken }) {
     const [existing, ...plants] = PLANTS as [NewPlant, ...NewPlant[]]
     await createAll(store, 'owner', [existing])
     const uncertain = await whileBroken(() => requireFailures(plants, (plant) => store.create('owner', plant)))
@@ -25,19 +25,22 @@ export const FAILURE_CHECKS: Readonly<Record<string, ConformanceCheck>> = {
     await assertList(store, 'owner', [])
   },
 
-  async 'ping rejects while writes fail, if the store has it'(store, { whileBroken, hasPing }) {
+  async 'ping rejects while writes fail, if the store implements ping'(store, { whileBroken, hasPing }) {
     await whileBroken(async () => {
       await requireFailures(PLANTS, (plant) => store.create('owner', plant))
       const [{ status }] = await Promise.allSettled([store.ping()])
       if (hasPing && status === 'fulfilled') throw new Error('ping() succeeded, although writes fail. It must reject.')
     })
-    // A store can need a write that succeeds to learn that writes work again.
+    // A store may need a successful write to detect that writes work again.
     await store.create('another', PLANTS[0]!)
     await store.ping()
   },
 }
 
-/** Requires that a write of each plant fails because the store is unavailable. Returns those with unknown outcome. */
+/**
+ * Asserts that a write of each plant fails with a `StoreUnavailableError`. Returns the plants whose write has an
+ * unknown outcome.
+ */
 async function requireFailures(
   plants: readonly NewPlant[],
   write: (plant: NewPlant) => Promise<unknown>,

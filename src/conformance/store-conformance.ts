@@ -18,10 +18,13 @@ export interface ConformanceOptions<S extends Store = Store> {
   readonly create: () => MaybePromise<S>
   /**
    * Makes every create and delete of a store fail until `restore` is called, for example by locking its file. If you
-   * pass both functions, the suite also tests what such failures leave behind.
+   * pass both `breakWrites` and `restore`, the suite also tests how the store handles failed writes.
    */
   readonly breakWrites?: ((store: S) => unknown) | undefined
-  /** Makes the writes of a store work again. If it returns a promise, they need to work only once it resolves. */
+  /**
+   * Makes the store's writes work again. If this function returns a promise, writes need to work only once the promise
+   * resolves.
+   */
   readonly restore?: ((store: S) => unknown) | undefined
   /** Seeds the random operations: the same seed repeats the same operations. @default 1 */
   readonly seed?: number | undefined
@@ -64,7 +67,7 @@ export function storeConformance<S extends Store>(options: ConformanceOptions<S>
         await assertEmpty(store)
         await check(store, { seed, hasPing: created.ping !== undefined, whileBroken })
       } catch (error) {
-        // A broken store may fail to close as well. Only the first error is reported.
+        // A broken store may also fail to close. Report only the first error.
         await store.close().catch(() => undefined)
         throw error
       }

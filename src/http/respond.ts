@@ -253,7 +253,8 @@ async function streamBody(
 ): Promise<SendResult> {
   let bytes = 0
   let resumeWriting = (): void => undefined
-  // A single listener for all chunks: middleware may add it to another stream, and `off` wouldn't remove it from there.
+  // Use one listener for all chunks. Middleware may attach listeners to a different stream, where `off` can't remove
+  // them, so one per chunk would pile up.
   response.on('drain', () => resumeWriting())
   addResponseListener(response, 'close', () => resumeWriting())
   try {

@@ -19,7 +19,7 @@ import {
 
 const FERN = { id: 2n ** 53n + 1n, name: 'Fern', tag: 'indoor' }
 
-/** Faults of a proxy, and whether the outcome of the request is unknown to the client then. */
+/** Proxy faults, and whether each leaves the outcome of a request unknown to the client. */
 const FAULTS: Readonly<Record<string, readonly [Fault, isUnknown: boolean]>> = {
   'a connection that is closed before the request': [cutBefore, true],
   'a connection that is closed after the request': [cutAfter, true],
@@ -52,7 +52,8 @@ async function listStored(store: Store): Promise<readonly unknown[]> {
 }
 
 for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
-  // A repeated request gets its own 40900 or 40401 as the first response, which no client can explain.
+  // If the proxy sends a request twice, the client's first response is the second copy's 40900 or 40401. The client
+  // can't know that the first copy succeeded.
   const isRepeated = fault === repeat
   suite(`after ${name}, a client`, { concurrency: true }, () => {
     test('creates a plant once', { skip: isRepeated && 'the first response is 40900' }, async (t) => {
@@ -86,29 +87,33 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       assert.deepEqual(await listStored(store), [other])
     })
 
-    test(`${isUnknown && !isRepeated ? 'accepts' : 'reports'} that a plant to delete is missing`, async (t) => {
+    test(`${isUnknown && !isRepeated ? 'succeeds' : 'fails'} if the plant to delete doesn't exist`, async (t) => {
       const proxy = await startFaultyProxy(t, [fault])
       const deletion = proxy.connect({ timeoutMs: 500 }).delete(1)
       if (isUnknown && !isRepeated) await deletion
       else await assert.rejects(deletion, { error: 40401, isOutcomeUnknown: false })
     })
 
-    test('reports the outcome if it may not retry', { skip: isRepeated && 'there is a response' }, async (t) => {
-      const client = (await startFaultyProxy(t, [fault, fault])).connect({ timeoutMs: 500, retries: 0 })
-      await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
-      await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
-    })
+    test(
+      'reports whether the outcome is unknown if retries are disabled',
+      { skip: isRepeated && 'there is a response' },
+      async (t) => {
+        const client = (await startFaultyProxy(t, [fault, fault])).connect({ timeoutMs: 500, retries: 0 })
+        await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
+        await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
+      },
+    )
   })
 }
 
 suite('a retried create', { concurrency: true }, () => {
-  test('looks up the smallest id', async (t) => {
+  test('looks up the existing plant without after if its id is the smallest', async (t) => {
     const proxy = await startFaultyProxy(t, [cutAfter])
     await proxy.connect().create({ id: -(2n ** 63n), name: 'Fern' })
     assert.equal(proxy.requests.at(-1), 'GET /plants?limit=1&include=id ada')
   })
 
-  test('looks up one plant', async (t) => {
+  test('looks up only the existing plant', async (t) => {
     const proxy = await startFaultyProxy(t, [cutAfter])
     await proxy.connect().create({ id: 42, name: 'Fern' })
     assert.deepEqual(proxy.requests, [
@@ -136,20 +141,20 @@ suite('a retried create', { concurrency: true }, () => {
     await assert.rejects(proxy.connect().create(FERN), { error: 40900, isOutcomeUnknown: true })
   })
 
-  test('reports an unknown outcome if a later attempt fails without effect', async (t) => {
+  test('reports an unknown outcome if the retry is rejected', async (t) => {
     const proxy = await startFaultyProxy(t, [cutAfter, respond(403, { error: 40300, message: 'read-only' })])
     await assert.rejects(proxy.connect().create(FERN), { error: 40300, isOutcomeUnknown: true })
   })
 })
 
-suite('a list whose response is cut', { concurrency: true }, () => {
+suite('a list', { concurrency: true }, () => {
   const plants = Array.from({ length: 600 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
 
   for (const [where, fault] of [
-    ['with a missing end', cutWithin],
-    ['within its chunks', cutWithinChunks],
+    ['a response', cutWithin],
+    ['a chunked response', cutWithinChunks],
   ] as const) {
-    test(`${where} on its second page is repeated from there`, async (t) => {
+    test(`requests its second page again if the connection closes in the middle of ${where}`, async (t) => {
       const proxy = await startFaultyProxy(t, [undefined, fault], createStore(...plants))
       const listed: ListedPlant[] = []
       for await (const plant of proxy.connect().list()) listed.push(plant)
@@ -157,7 +162,7 @@ suite('a list whose response is cut', { concurrency: true }, () => {
       assert.deepEqual(proxy.requests.slice(1), Array(2).fill('GET /plants?limit=500&after=499&include=id ada'))
     })
 
-    test(`${where} on its second page rejects after the plants of the first page`, async (t) => {
+    test(`without retries, rejects after its first page if the connection closes in the middle of ${where}`, async (t) => {
       const proxy = await startFaultyProxy(t, [undefined, fault], createStore(...plants))
       let count = 0
       await assert.rejects(
@@ -170,7 +175,7 @@ suite('a list whose response is cut', { concurrency: true }, () => {
     })
   }
 
-  test('by a proxy that hides the truncation rejects', async (t) => {
+  test('rejects a truncated response that a proxy passes off as complete', async (t) => {
     const proxy = await startFaultyProxy(t, [replaceBody((body) => body.slice(0, -1))], createStore(...plants))
     await assert.rejects(proxy.connect().listPage(), {
       status: 200,

@@ -9,8 +9,8 @@ import { getPort, servePlants } from '../support/wire/service.ts'
 const PLANT_COUNT = 1_000_000
 const MAX_BYTES = 10 * 2 ** 20
 
-test('reading a list of a million plants takes at most 10 MiB of memory', async (t) => {
-  // The plants are generated when they are listed, so that the store takes no memory.
+test('listing a million plants takes at most 10 MiB of memory', async (t) => {
+  // The store generates the plants while listing them, so that the store itself uses no memory.
   const store = overrideStore(memoryStore(), {
     list(_owner, { limit, after = 0n }) {
       const count = Math.min(limit, PLANT_COUNT - Number(after))
@@ -27,7 +27,7 @@ test('reading a list of a million plants takes at most 10 MiB of memory', async 
     assert.ok(id === ++lastId && name === `Plant ${id}`)
     if (id % 100_000n !== 50_000n) continue
     const bytes = await measureMemoryUsed()
-    // The first pages compile the code of client and service.
+    // Start measuring after the first pages, during which the code of the client and the service is compiled.
     if (before === 0) before = bytes
     max = Math.max(max, bytes - before)
   }

@@ -34,12 +34,12 @@ const listIds = async (client: PlantClient, options?: ListOptions): Promise<bigi
 
 for (const [name, skip, openStore] of STORES) {
   suite(`a client of a service with ${name}`, { skip }, () => {
-    /** Connects as an owner without plants. */
+    /** Creates a client for an owner without plants. */
     async function connect(t: TestContext, token: string, store = openStore(t)): Promise<PlantClient> {
       return createPlantClient({ url: `http://127.0.0.1:${getPort(await servePlants(t, { store }))}`, token })
     }
 
-    test(`keeps ids and texts exactly (${name})`, async (t) => {
+    test(`preserves ids, names and tags exactly (${name})`, async (t) => {
       const client = await connect(t, 'exact')
       const plants = [
         { id: -(2n ** 63n), name: '' },
@@ -55,7 +55,7 @@ for (const [name, skip, openStore] of STORES) {
       assert.deepEqual(await collect(client.list()), plants.slice(0, 1))
     })
 
-    test(`rejects a duplicate and a missing plant (${name})`, async (t) => {
+    test(`reports a duplicate id and a missing plant (${name})`, async (t) => {
       const client = await connect(t, 'rejected')
       await client.create({ id: 1, name: 'Fern' })
       const details = { requestId: undefined, isOutcomeUnknown: false }
@@ -68,7 +68,7 @@ for (const [name, skip, openStore] of STORES) {
       await assert.rejects(client.delete(2), { name: 'PlantStoreError', status: 404, error: 40401, ...details })
     })
 
-    test(`reads a list of several pages, and parts of it (${name})`, async (t) => {
+    test(`lists plants across several pages, and respects limit and after (${name})`, async (t) => {
       const store = openStore(t)
       const client = await connect(t, 'pages', store)
       const ids = Array.from({ length: 1003 }, (_, index) => BigInt(index))
@@ -117,7 +117,7 @@ suite('the URL of a client', () => {
   }
 })
 
-test('a list continues beyond a maxLimit of the service', async (t) => {
+test('a list continues past the maxLimit of the service', async (t) => {
   const store = memoryStore()
   const ids = Array.from({ length: 10 }, (_, index) => BigInt(index))
   for (const id of ids) void store.create('ada', { id, name: 'Fern' })
@@ -129,7 +129,7 @@ test('a list continues beyond a maxLimit of the service', async (t) => {
   assert.deepEqual(await listIds(client, { limit: 7 }), ids.slice(0, 7))
 })
 
-test('a list requests the next page only when the plants of the previous one have been consumed', async (t) => {
+test('a list requests the next page only after all plants of the previous page have been consumed', async (t) => {
   const store = memoryStore()
   for (let id = 0n; id < 1001n; id++) void store.create('ada', { id, name: 'Fern' })
   const service = createService({ store })
@@ -144,7 +144,7 @@ test('a list requests the next page only when the plants of the previous one hav
   assert.deepEqual([...counts, requestCount], [1, 1, 2, 3])
 })
 
-test('a list ends without another request when its consumer stops', async (t) => {
+test('a list sends no further requests after its consumer stops', async (t) => {
   const store = memoryStore()
   for (let id = 0n; id < 600n; id++) void store.create('ada', { id, name: 'Fern' })
   const service = createService({ store })
@@ -174,7 +174,7 @@ suite('invalid arguments', () => {
     await assert.rejects(client.listPage({ after: 2n ** 63n }), { error: 40004 })
   })
 
-  test('that may have been rounded are rejected without a request', async () => {
+  test('are rejected without sending a request if they may have been rounded', async () => {
     const client = createPlantClient({ url: 'http://127.0.0.1', token: 'ada', fetch: () => assert.fail('a request') })
     await assert.rejects(client.create({ id: 2 ** 53, name: 'Fern' }), RangeError)
     await assert.rejects(client.delete(2 ** 53), RangeError)
@@ -183,7 +183,7 @@ suite('invalid arguments', () => {
   })
 })
 
-test('an error is an instance of PlantStoreError', async (t) => {
+test('a failed call rejects with an instance of PlantStoreError', async (t) => {
   const client = createPlantClient({ url: `http://127.0.0.1:${getPort(await servePlants(t))}`, token: 'ada' })
   await assert.rejects(client.delete(1), (error: unknown) => {
     assert.ok(error instanceof PlantStoreError && error instanceof Error)

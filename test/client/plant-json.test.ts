@@ -6,7 +6,7 @@ import { memoryStore } from '../../src/index.ts'
 import { createService, get, post, sendRequest, serve } from '../support/wire/service.ts'
 
 const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
-/** Texts that look like ids, members and escapes. */
+/** Strings that look like ids, members and escapes. */
 const text = fc.oneof(
   fc.string({ unit: 'grapheme' }),
   fc
@@ -24,7 +24,7 @@ const plants = fc
   )
 
 suite('a list', () => {
-  test('keeps every id and text', () => {
+  test('preserves every id, name and tag when it is encoded and parsed', () => {
     fc.assert(
       fc.property(plants, (list) => {
         assert.deepEqual(parsePlants(`[${list.map((plant) => encodePlant(plant.id, plant)).join()}]`), list)
@@ -32,7 +32,7 @@ suite('a list', () => {
     )
   })
 
-  test('keeps every id and text that a service returns', async (t) => {
+  test('preserves every id, name and tag when it is returned by a service and parsed', async (t) => {
     const server = await serve(t, createService({ store: memoryStore() }))
     let owner = 0
     await fc.assert(
@@ -46,7 +46,7 @@ suite('a list', () => {
     )
   })
 
-  test('can have members in another order, spaces, and unknown members', () => {
+  test('can contain members in any order, whitespace, and unknown members', () => {
     const list = '[ { "name" : "Fern", "pot": { "size": 3 }, "id" : 9007199254740993 } ]'
     assert.deepEqual(parsePlants(list), [{ id: 9007199254740993n, name: 'Fern' }])
   })

@@ -15,7 +15,7 @@ const unavailable = (retryAfter?: string): Response =>
     { status: 503, headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter } },
   )
 
-/** Creates a client without a network, in fake time. `random` is what `Math.random` returns. */
+/** Creates a client with a fake `fetch` and fake timers. `random` is the value that `Math.random` returns. */
 function connectTo(
   t: TestContext,
   respondNext: (init: RequestInit) => Promise<Response>,
@@ -29,7 +29,7 @@ function connectTo(
     return respondNext(init)
   }
   const client = createPlantClient({ url: 'http://host', token: 'ada', fetch, ...options })
-  /** Runs timers, one second at a time, until none of the client is left. */
+  /** Advances the time by one second at a time until the client has no timers left. */
   async function runTimers(): Promise<void> {
     for (let step = 0; step < 1000; step++) {
       await new Promise((resolve) => setImmediate(resolve))
@@ -79,7 +79,7 @@ suite('retries', () => {
   })
 
   for (const status of [400, 401, 403, 404, 405, 409, 413, 415, 417, 431, 500, 501]) {
-    test(`don't follow a response with status ${status}`, async (t) => {
+    test(`aren't sent after a response with status ${status}`, async (t) => {
       const proxy = await startFaultyProxy(t, [respond(status)])
       await assert.rejects(proxy.connect().listPage(), { status, isOutcomeUnknown: false })
       assert.equal(proxy.requests.length, 1)
@@ -94,7 +94,7 @@ suite('a timeout', () => {
     await assert.rejects(proxy.connect({ timeoutMs: 50, retries: 0 }).create(FERN), expected)
   })
 
-  test('is 20 seconds by default, and aborts the request', async (t) => {
+  test('aborts the request after 20 seconds by default', async (t) => {
     const signals: AbortSignal[] = []
     const hangForever = (init: RequestInit): Promise<Response> => {
       signals.push(init.signal!)
@@ -114,7 +114,7 @@ suite('a timeout', () => {
     await proxy.connect({ timeoutMs: Infinity }).create(FERN)
   })
 
-  test('also limits the body of a response', async (t) => {
+  test('also applies while the response body is being received', async (t) => {
     const proxy = await startFaultyProxy(t, [(_, response) => response.writeHead(200).write('[')])
     await assert.rejects(proxy.connect({ timeoutMs: 50, retries: 0 }).listPage(), {
       message: 'no response within 50 ms',
@@ -125,7 +125,7 @@ suite('a timeout', () => {
 suite('an abort', () => {
   const reason = new Error('closed by the user')
 
-  test('before the call rejects without a request', async (t) => {
+  test('before the call rejects the call without sending a request', async (t) => {
     const proxy = await startFaultyProxy(t)
     const client = proxy.connect()
     const signal = AbortSignal.abort(reason)
@@ -136,7 +136,7 @@ suite('an abort', () => {
     assert.deepEqual(proxy.requests, [])
   })
 
-  test('during a request rejects, and closes the connection', async (t) => {
+  test('during a request rejects the call and closes the connection', async (t) => {
     const controller = new AbortController()
     let isClosed = false
     const proxy = await startFaultyProxy(t, [
@@ -150,7 +150,7 @@ suite('an abort', () => {
     assert.equal(proxy.requests.length, 1)
   })
 
-  test('with a reason that is not an error rejects with this reason', async (t) => {
+  test('rejects the call with the given reason, even if the reason is not an error', async (t) => {
     const controller = new AbortController()
     const proxy = await startFaultyProxy(t, [() => controller.abort('enough')])
     const reasonOf = proxy
@@ -160,7 +160,7 @@ suite('an abort', () => {
     assert.equal(await reasonOf, 'enough')
   })
 
-  test('rejects even if fetch ignores signals', async () => {
+  test('rejects the call even if fetch ignores signals', async () => {
     const controller = new AbortController()
     const fetch = (): Promise<Response> => {
       setImmediate(() => controller.abort(reason))
@@ -170,7 +170,7 @@ suite('an abort', () => {
     await assert.rejects(client.create(FERN, { signal: controller.signal }), reason)
   })
 
-  test('between two attempts rejects immediately', async (t) => {
+  test('between two attempts rejects the call immediately', async (t) => {
     const controller = new AbortController()
     let requestCount = 0
     const { client } = connectTo(t, () => {
@@ -194,7 +194,7 @@ suite('an abort', () => {
     }, reason)
   })
 
-  test('leaves neither listeners nor timers behind, and neither does a call that ends', async (t) => {
+  test('leaves no listeners or timers behind, just like a call that completes', async (t) => {
     const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = countTimers()
     const controllers = [new AbortController(), new AbortController()] as const
@@ -226,7 +226,7 @@ suite('a token', () => {
     assert.deepEqual(proxy.requests, ['POST /plants token-1', 'POST /plants token-2'])
   })
 
-  test('from a function is requested only once more after a 401', async (t) => {
+  test('from a function is renewed only once per call after a 401', async (t) => {
     const proxy = await startFaultyProxy(t, [respond(401), undefined, respond(401), respond(401)])
     let count = 0
     const client = proxy.connect({ token: () => `token-${++count}`, retries: 0 })
@@ -260,7 +260,7 @@ suite('a token', () => {
     })
   }
 
-  test('function that never returns is limited by the timeout, and the outcome is known', async (t) => {
+  test('function that never settles times out with a known outcome', async (t) => {
     const proxy = await startFaultyProxy(t)
     let resolveToken: ((token: string) => void) | undefined
     const token = (): Promise<string> => new Promise((resolve) => (resolveToken = resolve))
@@ -272,7 +272,7 @@ suite('a token', () => {
   })
 
   for (const token of ['', 'two words', 'line\nbreak', 'secrét', undefined]) {
-    test(`can't be ${JSON.stringify(token)}, and isn't part of the error`, async (t) => {
+    test(`can't be ${JSON.stringify(token)}, and is left out of the error`, async (t) => {
       const expected = { name: 'TypeError', message: 'token must be a bearer token (RFC 6750)' }
       const proxy = await startFaultyProxy(t)
       assert.throws(() => proxy.connect({ token: token! }), expected)
@@ -281,13 +281,13 @@ suite('a token', () => {
   }
 })
 
-suite('an option', () => {
+suite('the client options', () => {
   test('can be undefined', async (t) => {
     const options = { fetch: undefined, timeoutMs: undefined, retries: undefined, headers: undefined }
     await (await startFaultyProxy(t)).connect(options).create(FERN)
   })
 
-  test('adds headers to every request, which cannot replace the token', async (t) => {
+  test('can add headers to every request, but cannot replace the token', async (t) => {
     const seen: unknown[] = []
     const server = await startFaultyProxy(t, [
       ({ headers }, response) => {
@@ -299,11 +299,11 @@ suite('an option', () => {
     assert.deepEqual(seen, ['a', 'Bearer ada', 'application/json'])
   })
 
-  test('with an invalid header throws', () => {
+  test('cannot contain an invalid header', () => {
     assert.throws(() => createPlantClient({ url: 'http://host', token: 'ada', headers: { 'a b': '' } }), TypeError)
   })
 
-  test('accepts a custom fetch, which sees every request and response', async (t) => {
+  test('can contain a custom fetch, which handles every request', async (t) => {
     const proxy = await startFaultyProxy(t)
     const log: unknown[] = []
     const client = proxy.connect({
@@ -319,7 +319,7 @@ suite('an option', () => {
     assert.deepEqual(log, [...create, undefined, `${proxy.url}/plants/1`, 'DELETE', null, 204])
   })
 
-  test('uses a global fetch that is replaced later, as mocks do', async (t) => {
+  test('default to the current global fetch, even if a mock replaced it after the client was created', async (t) => {
     const client = createPlantClient({ url: 'http://host', token: 'ada' })
     t.mock.method(globalThis, 'fetch', async () => Promise.resolve(Response.json({ name: 'Fern' })))
     await client.create(FERN)

@@ -6,7 +6,7 @@ import { getPort, serve } from '../support/wire/service.ts'
 
 const LIST = [{ id: 1, name: 'Fern' }]
 
-/** The error of a response that can't come from the service. */
+/** The expected error for a response that can't have come from the service. */
 const unexpected = (status: number, isOutcomeUnknown: boolean): object => ({
   name: 'PlantStoreError',
   status,
@@ -48,7 +48,7 @@ suite('a list follows', () => {
   for (const [what, link, next] of [
     ['an absolute link', (url: string) => `<${url}/plants?after=1>; rel="next"`, 1n],
     ['a link among others', () => '</>; rel="prev", <plants?limit=1&after=1>; title=x; rel=next, </>; rel="last"', 1n],
-    ['no link of another relation', () => '<plants?after=1>; rel="nextish prev"', undefined],
+    ['no link with another relation', () => '<plants?after=1>; rel="nextish prev"', undefined],
   ] as const) {
     test(what, async (t) => {
       const fault: Fault = (request, ...rest) =>
@@ -58,7 +58,7 @@ suite('a list follows', () => {
     })
   }
 
-  test('its cursor, if a proxy removes the Link header', async (t) => {
+  test('the last id of a full page if a proxy removes the Link header', async (t) => {
     const fault: Fault = async (request, response, forward) => {
       const { status, body } = await forward()
       response.writeHead(status).end(body)
@@ -91,7 +91,7 @@ suite('a write rejects with an unknown outcome', () => {
     await assert.rejects(proxy.connect().delete(1), unexpected(200, true))
   })
 
-  test('if the service fails', async (t) => {
+  test('if the service responds with 500', async (t) => {
     const failure = respond(500, { error: 50000, message: 'internal' }, { 'X-Request-Id': 'r1' })
     const proxy = await startFaultyProxy(t, [failure])
     await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), {
@@ -107,8 +107,8 @@ suite('a write rejects with an unknown outcome', () => {
 
 suite('an error response', () => {
   for (const [what, body, error] of [
-    ['of the service', { error: 41300, message: 'too large' }, 41300],
-    ['with the code of another status', { error: 50000, message: 'internal' }, undefined],
+    ['from the service', { error: 41300, message: 'too large' }, 41300],
+    ['with a code for another status', { error: 50000, message: 'internal' }, undefined],
     ['without a message', { error: 41300 }, undefined],
     ['that is null', 'null', undefined],
   ] as const) {
@@ -122,7 +122,7 @@ suite('an error response', () => {
     })
   }
 
-  test('of a transfer coding that the service does not support has no effect', async (t) => {
+  test('about an unsupported transfer coding means that the write had no effect', async (t) => {
     const proxy = await startFaultyProxy(t, [respond(501, { error: 50100, message: 'coding' })])
     await assert.rejects(proxy.connect().create({ id: 1, name: 'Fern' }), { error: 50100, isOutcomeUnknown: false })
   })

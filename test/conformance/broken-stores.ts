@@ -52,7 +52,7 @@ export function createBrokenStore(change: StoreChange): BreakableStore {
   return overrideStore(store, change(store)) as BreakableStore
 }
 
-/** The options with which the conformance suite makes the writes of such a store fail. */
+/** The conformance options that make the writes of a breakable store fail, and work again. */
 export const FAILURE_OPTIONS = {
   breakWrites: (store: BreakableStore): void => void (store.isBroken = true),
   restore: (store: BreakableStore): void => void (store.isBroken = false),
@@ -272,14 +272,14 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
     `${MISSING_PLANT} 0n, which the owner has.`,
     shareReads((owner, { limit, after }) => `${owner} ${limit} ${after}`),
   ),
-  'ping succeeds, if the store has it': createRow('ping() failed: Error: Out of reach', () => ({
+  'ping succeeds, if the store implements ping': createRow('ping() failed: Error: Out of reach', () => ({
     ping: () => Promise.reject(new Error('Out of reach')),
   })),
   'close can be called twice': createRow('close() failed: AssertionError [ERR_ASSERTION]: Closed already', () => {
     let closes = 0
     return { close: () => assert.equal(++closes, 1, 'Closed already') }
   }),
-  'leaves nothing behind when creates fail': createRow("returned a plant that the owner doesn't have", (store) => ({
+  'stores no plants when creates fail': createRow("returned a plant that the owner doesn't have", (store) => ({
     create(owner, plant) {
       if (store.isBroken) store.plants.set(store.getKey(owner, plant.id), { ...plant, owner })
       return store.create(owner, plant)
@@ -291,7 +291,7 @@ export const BROKEN_STORES: Readonly<Record<string, Row>> = {
       return store.delete(owner, id)
     },
   })),
-  'ping rejects while writes fail, if the store has it': createRow(
+  'ping rejects while writes fail, if the store implements ping': createRow(
     'ping() succeeded, although writes fail. It must reject.',
     () => ({ ping: () => undefined }),
   ),

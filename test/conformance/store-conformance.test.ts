@@ -215,10 +215,10 @@ test('runs 2,000 random creates, lists and deletes for three owners', async () =
   assert.equal(new Set(calls).size, 9)
 })
 
-suite('while writes fail', () => {
-  const name = 'leaves nothing behind when creates fail'
+suite('the conformance suite, while writes fail', () => {
+  const name = 'stores no plants when creates fail'
 
-  test('accepts writes with an unknown outcome, whether they took effect or not', async () => {
+  test('accepts writes with an unknown outcome, whether or not they took effect', async () => {
     const checks = createSuite((store) => {
       const runUncertainly = (id: bigint, write: () => boolean): boolean => {
         if (!store.isBroken) return write()
@@ -235,13 +235,13 @@ suite('while writes fail', () => {
     for (const check of checks.values()) await check()
   })
 
-  test('rejects a store that reports success', async () => {
+  test('rejects a store whose create reports success after breakWrites', async () => {
     const message = await getFailureMessage(name, (store) => ({ create: () => store.isBroken || true }))
     const plant = "{ id: 1n, name: 'Plant 1', tag: 'Tag 1' }"
     assert.equal(message, `A write of ${plant} returned true, although breakWrites had been called.`)
   })
 
-  test('rejects a store that throws another error', async () => {
+  test('rejects a store that throws anything but a StoreUnavailableError', async () => {
     const message = await getFailureMessage(name, (store) => ({
       create(owner, plant) {
         if (store.isBroken) throw new Error('disk full')
@@ -251,14 +251,14 @@ suite('while writes fail', () => {
     assert.match(message, /^create\(.+\) failed: Error: disk full, which is not a StoreUnavailableError\.$/)
   })
 
-  test('calls restore even if the test fails', async () => {
+  test('calls restore even if a conformance test fails', async () => {
     const store = createBrokenStore(() => ({ create: () => true }))
     await getFailureMessage(name, undefined, { create: () => store })
     assert.equal(store.isBroken, false)
   })
 
   for (const option of ['breakWrites', 'restore'] as const) {
-    test(`reports an error of the ${option} option`, async () => {
+    test(`reports an error from the ${option} option`, async () => {
       const fail = () => Promise.reject(new Error('no such file'))
       const message = await getFailureMessage(name, undefined, { [option]: fail })
       assert.equal(message, `The ${option} option failed: Error: no such file`)
@@ -270,7 +270,7 @@ suite('while writes fail', () => {
     })
   }
 
-  test('is not tested without breakWrites and restore', () => {
+  test('skips the tests of failed writes without breakWrites and restore', () => {
     const checks = createSuite(undefined, { breakWrites: undefined, restore: undefined })
     assert.ok(checks.size > 0 && !checks.has(name))
   })

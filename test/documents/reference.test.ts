@@ -1,4 +1,4 @@
-/** Compares the parts of the documents that follow from the source with the source: `npm run reference`. */
+/** Checks that the parts of the docs that are derived from the source are up to date: `npm run reference`. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ERRORS } from '../../src/http/errors.ts'

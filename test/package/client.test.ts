@@ -9,10 +9,10 @@ import { skipWithoutPeers } from '../support/package/peers.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { createService, getPort, serve } from '../support/wire/service.ts'
 
-/** The maximum size of the client in an application, minified and compressed, as stated in docs/clients.md. */
+/** The client's maximum size in an app bundle, minified and compressed, as stated in docs/clients.md. */
 const MAX_BYTES = 3000
 
-/** Bundles the client as a browser gets it. The build fails if the client imports a module of Node. */
+/** Bundles the client for browsers. The build fails if the client imports a Node module. */
 async function bundleClient(options: object = {}): Promise<string> {
   const { folder } = await packPackage()
   const { outputFiles } = await build({
@@ -26,19 +26,19 @@ async function bundleClient(options: object = {}): Promise<string> {
   return outputFiles[0]!.text
 }
 
-test(`the client has at most ${MAX_BYTES} bytes when minified and compressed`, async () => {
+test(`the client is at most ${MAX_BYTES} bytes long when minified and compressed`, async () => {
   const { length } = gzipSync(await bundleClient({ minify: true }))
   assert.ok(length <= MAX_BYTES, `the client has ${length} bytes`)
 })
 
-test('the client has the syntax of browsers since 2022', async () => {
+test('the client uses only syntax that browsers have supported since 2022', async () => {
   const text = await bundleClient()
   const { code } = await transform(text, { target: 'es2022' })
   const { code: unchanged } = await transform(text, { target: 'esnext' })
   assert.equal(code, unchanged)
 })
 
-/** What a user does with a client. Returns the results with ids as strings, because JSON has no bigint. */
+/** Typical usage of a client. Returns the results with ids as strings, because JSON doesn't support bigints. */
 const USAGE = `
   async function use(plants, PlantStoreError) {
     const ids = [-9223372036854775808n, 9007199254740993n, 9223372036854775807n]
@@ -96,7 +96,7 @@ for (const [name, file, code, command, skip] of [
   })
 }
 
-test('a process ends as soon as its calls have ended', async (t) => {
+test('a process exits as soon as its client calls have completed', async (t) => {
   const { url } = await startProgram(t)
   const code = `
     import { createPlantClient } from 'plant-store/client'
@@ -115,7 +115,7 @@ test('a process ends as soon as its calls have ended', async (t) => {
 })
 
 suite('in Chromium, the client', { skip: skipWithoutChromium, timeout: 240_000 }, () => {
-  /** Bundles the client as a script, whose exports are members of the global `client`. */
+  /** Bundles the client as a script that makes the exports available as members of the global `client`. */
   const bundleScript = (): Promise<string> => bundleClient({ format: 'iife', globalName: 'client' })
 
   async function createClientIn(t: TestContext, url: string, token: string) {
@@ -134,7 +134,7 @@ suite('in Chromium, the client', { skip: skipWithoutChromium, timeout: 240_000 }
     )
   })
 
-  test('reads a whole list although the browser hides Link from another origin', async (t) => {
+  test('reads all pages of a list even if the browser hides the Link header from another origin', async (t) => {
     const store = memoryStore()
     for (let id = 1n; id <= 1000n; id++) void store.create('ada', { id, name: 'Fern' })
     const service = createService({ store })

@@ -5,17 +5,17 @@ import type { Event } from './scenario.ts'
 type ClientEvent = Extract<Event, { kind: 'create' | 'delete' | 'list' }>
 type WriteEvent = Extract<ClientEvent, { name: string }>
 
-/** A request as the proxy sees it, and when its attempt ended. */
+/** One attempt of a call, as the proxy sees it. */
 interface Attempt {
   readonly request: string
   endedAt: number
-  /** The status of the complete response, or 0. */
+  /** The status of the response, or 0 without a complete response. */
   status: number
-  /** How long the client has to wait before the next attempt, in milliseconds. */
+  /** How long the client must wait before the next attempt, in milliseconds. */
   minDelayMs: number
 }
 
-/** A call of the client. */
+/** A client call. */
 export interface Call {
   readonly number: number
   readonly event: ClientEvent
@@ -25,20 +25,22 @@ export interface Call {
   readonly controller: AbortController
   readonly attempts: Attempt[]
   readonly listed: ListedPlant[]
-  /** How often the requests of the call have created or deleted the plant. */
+  /** How many times the call's requests have created or deleted the plant. */
   effectCount: number
-  /** Whether the proxy has repeated a request, so that the response can be due to the first copy. */
+  /**
+   * Whether the proxy has repeated a request, so that the first copy may be the reason for the response to the second.
+   */
   isRepeated: boolean
   isSettled: boolean
   /** Whether the call must never have an effect. */
   isWithoutEffect: boolean
 }
 
-/** Checks calls of the client against the true history of the plants. */
+/** Checks client calls against the actual history of the plants. */
 export class CallChecker {
   readonly calls: Call[] = []
   readonly #world: Simulation
-  /** All states of the store so far, by id. */
+  /** All states of the store so far. Each state contains the plants, keyed by id. */
   readonly #states: ReadonlyMap<bigint, ListedPlant>[] = [new Map()]
 
   constructor(world: Simulation) {
@@ -49,7 +51,7 @@ export class CallChecker {
     return [...this.#states.at(-1)!.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  /** Records a change of the store. */
+  /** Records a change to the store. */
   onChange(id: bigint, plant: ListedPlant | undefined): void {
     const state = new Map(this.#states.at(-1))
     if (plant === undefined) state.delete(id)
@@ -91,7 +93,7 @@ export class CallChecker {
       const isRetryable = [0, 401, 408, 429, 502, 503, 504].includes(previous.status)
       check(isRetryable, 'a request is only repeated if that can help:')
       if (previous.status !== 401) {
-        // Timers can have fractions of milliseconds, whose sums are rounded.
+        // Delays may be fractions of milliseconds, whose sums have rounding errors.
         const waitedMs = Math.round(time.now - previous.endedAt)
         check(waitedMs >= previous.minDelayMs, 'a retry respects backoff and Retry-After:')
         check(waitedMs <= 30_000, 'a retry waits for at most 30 s:')
@@ -148,7 +150,9 @@ export class CallChecker {
     check(error.isOutcomeUnknown || effectCount === 0, 'a call that is reported as having no effect has none:')
   }
 
-  /** Checks that the plant existed as it was sent, or was missing, at some time during the call. */
+  /**
+   * Checks that, at some time during the call, the plant existed exactly as sent or, if `exists` is false, was missing.
+   */
   #checkState({ event, firstState, number }: Call, exists: boolean): void {
     const write = event as WriteEvent
     const isTrue = this.#states
@@ -162,7 +166,10 @@ export class CallChecker {
     return plant?.name === name && plant.tag === tag
   }
 
-  /** Checks that a list contains what existed during the call, and nothing else. */
+  /**
+   * Checks that a list contains every plant that existed throughout the call, and no plant that never existed during
+   * the call.
+   */
   #checkList(
     { listed, number, firstState }: Call,
     event: Extract<ClientEvent, { kind: 'list' }>,

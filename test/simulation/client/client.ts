@@ -1,4 +1,4 @@
-// Must be imported before the service, which binds the timers when it is loaded.
+// This module must be imported before the service, which captures the timer functions when it's loaded.
 import '../virtual-time.ts'
 import { toFetchResponse, toReqRes } from 'fetch-to-node'
 import { createPlantClient, type PlantClient } from '../../../src/client/plant-client.ts'
@@ -8,10 +8,13 @@ import { CallChecker, type Call } from './call-checker.ts'
 import { mutants } from './mutants.ts'
 import { scenarios, type Event, type Fault, type Scenario } from './scenario.ts'
 
-/** Clients of the service behind a proxy that closes connections, delays, repeats and replaces messages. */
+/**
+ * A client that reaches the service through a proxy, which closes connections, and delays, repeats and replaces
+ * messages.
+ */
 export const client: SimulatedSystem<Scenario> = { name: 'client', scenarios, mutants, play }
 
-/** Longer than all attempts of a call, including those of a list with several pages. */
+/** Longer than any call can take with all its attempts, even a list with several pages. */
 const MAX_CALL_MS = 20 * 60_000
 
 interface Reply {
@@ -64,7 +67,7 @@ async function play(scenario: Scenario, world: Simulation): Promise<void> {
     return ms === 0 ? Promise.resolve() : new Promise((resolve) => world.time.schedule(ms, resolve))
   }
 
-  /** Sends a request through the proxy. Its end comes as late as the proxy likes, also after the client gave up. */
+  /** Sends a request through the proxy, which may respond long after the client has given up. */
   async function sendThroughProxy(call: Call, url: string, init: RequestInit, fault: Fault): Promise<Response> {
     const { kind, isForwarded, requestMs, responseMs, retryAfter } = fault
     const isPassed = isForwarded || ['cutWithin', 'truncate', 'delay', 'repeat'].includes(kind)
@@ -203,7 +206,7 @@ function toResponse({ status, headers, body }: Reply): Response {
   return new Response(status === 204 ? null : body, { status, headers })
 }
 
-/** Creates a response that lacks half of its body, and ends with an error or as if it were complete. */
+/** Creates a response that contains only half of its body, and ends either with an error or as if it were complete. */
 function createTruncatedResponse({ status, headers, body }: Reply, hasError: boolean): Response {
   if (status === 204) {
     if (hasError) throw new TypeError('terminated')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { faultSequences } from '../simulation.ts'
 
-/** Durations: shorter than the timeout of an attempt, or longer. */
+/** Durations in milliseconds, both shorter and longer than an attempt's timeout. */
 const ms = fc.oneof({ arbitrary: fc.nat(50), weight: 3 }, { arbitrary: fc.nat(3000), weight: 2 })
 
 /** What the proxy does with a request. */
@@ -23,7 +23,7 @@ const fault = fc.record({
   ),
   /** Whether the service gets the request. */
   isForwarded: fc.boolean(),
-  /** How long the request and the response are delayed. */
+  /** The delays of the request and the response. */
   requestMs: fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, { arbitrary: ms, weight: 1 }),
   responseMs: fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, { arbitrary: ms, weight: 1 }),
   retryAfter: fc.constantFrom(undefined, undefined, '0', '2', '100', 'soon'),
@@ -49,7 +49,7 @@ const event = fc.oneof(
     }),
     weight: 3,
   },
-  // Another client creates or deletes a plant, without a fault.
+  // Another client creates or deletes a plant, without any faults.
   { arbitrary: fc.record({ kind: fc.constant('other' as const), id }), weight: 2 },
   { arbitrary: fc.record({ kind: fc.constant('abort' as const), index: fc.nat(20) }), weight: 1 },
   { arbitrary: fc.record({ kind: fc.constant('rotate' as const) }), weight: 1 },
@@ -62,14 +62,14 @@ const pause = fc.oneof(
   { arbitrary: fc.nat(5000), weight: 2 },
 )
 
-// fast-check's bias towards small values would make coincidences rare.
+// Disable fast-check's bias towards small values, which would make coincidences rare.
 export const scenarios = fc.noBias(
   fc.record({
     retries: fc.constantFrom(0, 1, 4),
     timeoutMs: fc.constantFrom(1000, 20_000),
-    /** The `maxLimit` of the service, so that most lists have several pages. */
+    /** The `maxLimit` of the service. Small values give most lists several pages. */
     maxLimit: fc.constantFrom(1, 2, 1000),
-    /** How many plants exist at the start. */
+    /** How many plants exist initially. */
     plantCount: fc.nat(6),
     events: fc.array(fc.tuple(pause, event), { maxLength: 14, size: 'max' }),
     faults: faultSequences(fault, 3, 3, 12),

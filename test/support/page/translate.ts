@@ -1,8 +1,8 @@
 import type { Page } from 'puppeteer-core'
 
 /**
- * Translates a page as a browser's translator does: replaces each text node with `font` elements, now and whenever the
- * page adds text. The translation has Persian digits and is enclosed in angle brackets.
+ * Translates a page as a browser's translator does: replaces each text node with `font` elements, including text that
+ * the page adds later. The translation has Persian digits and is enclosed in angle brackets.
  * @param page the page
  * @param ignoresNoTranslate whether to ignore `translate="no"`, as some extensions do
  */
@@ -10,7 +10,7 @@ export async function translatePage(page: Page, ignoresNoTranslate = false): Pro
   await page.evaluate(ignoresNoTranslate ? TRANSLATOR_SCRIPT.replace(', [translate=no]', '') : TRANSLATOR_SCRIPT)
 }
 
-/** Returns the text with which {@link translatePage} replaces a text. */
+/** Returns the translation of a text, as {@link translatePage} displays it. */
 export function translate(text: string): string {
   return `‹${text.replace(/\d/g, (digit) => String.fromCharCode(0x6f0 + Number(digit)))}›`
 }

@@ -43,7 +43,10 @@ export class WebUiPage {
   /** Errors that the browser reports, such as exceptions and blocked resources. */
   readonly browserErrors: string[] = []
   readonly consoleMessages: string[] = []
-  /** The request lines that the page has sent, except `/readyz`, which it requests whenever it becomes visible. */
+  /**
+   * The request lines of all requests that the page has sent, except those for `/readyz`, which the page requests
+   * whenever it becomes visible.
+   */
   readonly requests: string[] = []
   readonly #interceptors = new Map<string, Interceptor>()
 
@@ -52,7 +55,7 @@ export class WebUiPage {
     page.on('pageerror', (error) => this.browserErrors.push(String(error)))
     page.on('console', (message) => {
       this.consoleMessages.push(message.text())
-      // The browser logs these messages for each status of 400 or more, and for responses that CORS blocks.
+      // Browsers log these messages for every status of 400 or more, and for responses that CORS blocks.
       if (!/^(Failed to load resource|Access to fetch at)/.test(message.text())) this.browserErrors.push(message.text())
     })
   }
@@ -102,7 +105,7 @@ export class WebUiPage {
     return this.evaluate(`document.querySelector(${JSON.stringify(selector)}).innerText`)
   }
 
-  /** Returns the texts of the listed plants: name and tag, or the given parts, without those that are empty. */
+  /** Returns the name and tag, or the given parts, of each listed plant, without empty ones. */
   getListedPlants(...parts: PlantPart[]): Promise<string[][]> {
     const selector = (parts.length === 0 ? ['name', 'tag'] : parts).map((part) => `.${part}`).join()
     return this.evaluate(
@@ -111,7 +114,7 @@ export class WebUiPage {
     )
   }
 
-  /** Fetches the plants of ada from the service. */
+  /** Fetches ada's plants from the service. */
   async fetchPlants(query = ''): Promise<unknown> {
     return (await fetch(`${this.url}/plants${query}`, { headers: { Authorization: `Bearer ${TOKEN}` } })).json()
   }
@@ -179,7 +182,9 @@ export class WebUiPage {
     await this.page.waitForFunction(`document.querySelector('table').ariaBusy === 'false'`)
   }
 
-  /** Opens an entry of the request log, and returns its summary, curl command and response. The newest is 1. */
+  /**
+   * Opens an entry of the request log, and returns its summary, curl command and response. Index 1 is the newest entry.
+   */
   async openLogEntry(index = 1): Promise<{ summary: string; curl: string; response: string }> {
     return this.evaluate(`(() => {
       document.querySelector('#log details').open = true
@@ -209,7 +214,8 @@ export class WebUiPage {
  * browser reports errors.
  */
 export async function openPage(t: TestContext, service: Service = {}, hash = ''): Promise<WebUiPage> {
-  // Chromium's sandbox doesn't work for root, as in most containers. It isn't needed, because the page is trusted.
+  // Chromium's sandbox doesn't work for root, as in most containers. The sandbox isn't needed, because the page is
+  // trusted.
   browser ??= launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
   const context = await (await browser).createBrowserContext()
   const plantPage = new WebUiPage(await context.newPage())
@@ -226,14 +232,14 @@ export async function openPage(t: TestContext, service: Service = {}, hash = '')
   return plantPage
 }
 
-/** Opens the web UI with the token of ada, and waits until it shows her plants. */
+/** Opens the web UI with ada's token, and waits until her plants are shown. */
 export async function openAsAda(t: TestContext, of?: Service): Promise<WebUiPage> {
   const page = await openPage(t, of, `#token=${TOKEN}`)
   await page.page.waitForSelector('#plants:not([hidden])')
   return page
 }
 
-/** Returns the listener of a standalone server with the web UI, in the process of the test. */
+/** Returns the listener of a standalone server with the web UI, which runs in the test process. */
 export function createWebUiListener(options: Partial<PlantStoreOptions> = {}): RequestListener {
   return createProgramListener(
     { tokens: { [TOKEN]: 'ada' }, ...options } as PlantStoreOptions,

@@ -12,16 +12,16 @@ export type Fault = (
   forward: () => Promise<TestResponse>,
 ) => unknown
 
-/** A service behind a proxy. */
+/** A service behind a proxy that injects faults. */
 export interface FaultyProxy {
   readonly url: string
   /** The requests so far, each as method, path and token. */
   readonly requests: string[]
-  /** Creates a client of the proxy, for the owner ada. */
+  /** Creates a client that connects to the proxy with ada's token. */
   connect(options?: Partial<PlantClientOptions>): PlantClient
 }
 
-/** Starts a proxy with a fault for each of the first requests; undefined stands for none. */
+/** Starts a proxy that applies the given faults to the first requests, one each. Undefined means no fault. */
 export async function startFaultyProxy(
   t: TestContext,
   faults: readonly (Fault | undefined)[] = [],
@@ -52,13 +52,13 @@ const passOn: Fault = async (request, response, forward) => {
   response.writeHead(status, headers).end(body)
 }
 
-/** Sends a response of its own. The service doesn't get the request. */
+/** Responds without forwarding the request to the service. */
 export function respond(status: number, body: string | object = '<html>', headers: Record<string, string> = {}): Fault {
   return (request, response) =>
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-/** Sends a response of its own after the service has handled the request. */
+/** Replaces the service's response after the service has handled the request. */
 export function replaceResponse(...args: Parameters<typeof respond>): Fault {
   return async (request, response, forward) => {
     await forward()
@@ -102,16 +102,16 @@ export const cutWithinChunks: Fault = async (request, response, forward) => {
   response.write(body.slice(0, body.length / 2), () => request.socket.destroy())
 }
 
-/** Sends the request to the service twice, and the second response to the client. */
+/** Forwards the request to the service twice, and sends the second response to the client. */
 export const repeat: Fault = async (request, response, forward) => {
   await forward()
   await passOn(request, response, forward)
 }
 
-/** Sends nothing. The service doesn't get the request. */
+/** Never responds, and doesn't forward the request to the service. */
 export const hang: Fault = () => undefined
 
-/** Sends nothing after the service has handled the request. */
+/** Never responds, although the service has handled the request. */
 export const hangAfter: Fault = (request, response, forward) => forward()
 
 function formatFields(headers: Readonly<Record<string, string>>): string {

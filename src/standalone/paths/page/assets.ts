@@ -5,8 +5,8 @@ import type { StaticDocument } from '../program-listener.ts'
 import { HTML, SCRIPT, STYLE } from './texts.ts'
 
 /**
- * Restricts the web UI to its own script, style and requests. The icon is a `data:` URL. Browsers that support Trusted
- * Types also keep the script from parsing text as markup.
+ * Restricts the web UI to its own script, style and requests, and to its icon, which is a `data:` URL. Browsers that
+ * support Trusted Types also keep the script from parsing text as markup.
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -23,8 +23,8 @@ const CONTENT_SECURITY_POLICY = [
 
 /**
  * Creates the files of the web UI.
- * @param storeKind the kind of store, which the web UI shows
- * @returns the files by path
+ * @param storeKind the kind of store, displayed in the web UI
+ * @returns the files, keyed by path
  */
 export function createWebUiAssets(storeKind: string): ReadonlyMap<string, StaticDocument> {
   return new Map([

@@ -10,14 +10,20 @@ export const HTML: string = readFileSync(pathOf('page.html'), 'utf8').replace(/^
 export const STYLE: string = compileSource('page.css')
 export const SCRIPT: string = compileSource('page.ts')
 
-/** Runs esbuild with pipes for stdio. If a child inherits stderr, our own writes to it block until they are read. */
+/**
+ * Runs esbuild with piped stdio. If the child process inherited stderr, our own writes to stderr would block until they
+ * are read.
+ */
 function compileSource(name: string): string {
   const esbuild = createRequire(import.meta.url).resolve('esbuild/bin/esbuild')
   const args = [pathOf(name), '--bundle', '--format=esm', '--target=es2023', '--minify', '--charset=utf8']
   return execFileSync(esbuild, args, { stdio: 'pipe', encoding: 'utf8' })
 }
 
-/** The path also works from dist/, where the build imports this module, because dist/ is as deep as src/. */
+/**
+ * Returns the path of a source file. The build imports this module from dist/, where the relative path is the same,
+ * because dist/ is as deep as src/.
+ */
 function pathOf(name: string): string {
   return fileURLToPath(new URL(`../../../../src/standalone/paths/page/browser/${name}`, import.meta.url))
 }

@@ -47,7 +47,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('asks before it deletes a plant, and moves the focus to Cancel, back, and then to the next row', async (t) => {
+  test('asks for confirmation before deleting a plant, and moves the focus to Cancel, back, and then to the next row', async (t) => {
     const store = memoryStore()
     const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n]
     for (const id of ids) void store.create('ada', { id, name: `{"id":${id}` })
@@ -78,7 +78,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(page.consoleMessages, [])
   })
 
-  test('shows errors next to the fields that they are about, until the field is edited', async (t) => {
+  test('shows each error next to its field until the field is edited', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1), maxBodyBytes: 100 })
     const errors = `Array.from(document.querySelectorAll('[aria-invalid=true]'), ({ id }) =>
       id + ': ' + document.getElementById(id + '-error').innerText)`
@@ -98,7 +98,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     await page.waitForText('#message', /^The body is larger than 100 bytes\.$/)
   })
 
-  test('shows that a plant was deleted by somebody else', async (t) => {
+  test('reports that someone else has already deleted a plant', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(2) })
     await fetch(`${page.url}/plants/1`, { method: 'DELETE', headers: { Authorization: `Bearer ${TOKEN}` } })
     await page.clickInRow('1', 'Delete')
@@ -133,7 +133,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
   })
 
   for (const length of [30_000, 100_000]) {
-    test(`collapses a name of ${length} characters, and keeps it expanded when the list is reloaded`, async (t) => {
+    test(`shows a name of ${length} characters collapsed until the user expands it`, async (t) => {
       const page = await openAsAda(t, { maxBodyBytes: 1_000_000 })
       const name = '🌱'.repeat(length / 2)
       await page.createPlant('1', name)
@@ -217,7 +217,7 @@ suite('the request log of the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate('getSelection().toString()'), curl)
   })
 
-  test('keeps the last 20 requests, the focus, and the open entry when there are new ones', async (t) => {
+  test('shows the last 20 requests, and keeps the focus and the open entry when requests are added', async (t) => {
     const page = await openAsAda(t)
     await page.createPlant('1', 'Fern')
     await page.openLogEntry(2)
@@ -271,7 +271,7 @@ suite('the list in the web UI', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(await page.getListedPlants(), createFernRows(12, 21))
   })
 
-  test('goes to an id, and from there to the start of the list', async (t) => {
+  test('goes to an id, and back to the start of the list', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(25) })
     for (const [id, message, range, first, last] of [
       ['7', '', /^Ids \u20687\u2069 to \u206816\u2069\. More follow\.$/, 7, 16],
@@ -295,7 +295,7 @@ suite('the list in the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('shows the chosen number of plants, and renders only these of 100,000 plants', async (t) => {
+  test('renders only one page of the chosen size, even if there are 100,000 plants', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(100_000) })
     for (const [size, id, first, last] of [
       ['25', '101', 101, 125],
@@ -318,7 +318,7 @@ suite('the list in the web UI', { skip: skipWithoutChromium }, () => {
     await page.waitForText('#message', /^Added/)
     assert.equal(await page.getValue('new-id'), '11')
 
-    // A plant that doesn't fit on the page is shown on the next one.
+    // If a new plant doesn't fit on the page, the next page is shown.
     await page.fillField('#create', 'Name', 'Ivy')
     await page.page.keyboard.press('Enter')
     await page.waitForText('#range', /^Id \u206811\u2069\. End of the list\.$/)

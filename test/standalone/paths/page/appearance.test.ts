@@ -14,7 +14,9 @@ import { TOKEN } from '../../../support/program/program.ts'
 
 const SCHEMES = ['light', 'dark'] as const
 
-/** `deviceScaleFactor` simulates zoom: at 200%, a window of 1,280 pixels has a width of 640 CSS pixels and a factor of 2. */
+/**
+ * `deviceScaleFactor` simulates zoom: at 200%, a window of 1,280 pixels is 640 CSS pixels wide and has a factor of 2.
+ */
 const VIEWPORTS = [
   { width: 320, deviceScaleFactor: 1 },
   { width: 320, deviceScaleFactor: 4 },
@@ -46,7 +48,7 @@ async function assertAccessible({ page }: WebUiPage, what: string): Promise<void
   )
 }
 
-/** Opens the web UI with plants that are hard to lay out: long texts, an empty one, another writing direction. */
+/** Opens the web UI with plants that are hard to lay out: long names, an empty name, another writing direction. */
 async function openCrowded(t: TestContext): Promise<WebUiPage> {
   const store = memoryStore()
   const long = 'Donaudampfschiffahrtsgesellschaft'.repeat(5)
@@ -65,7 +67,7 @@ async function enterToken(page: WebUiPage): Promise<void> {
   await page.waitForText('#range', /More follow/)
 }
 
-/** The states of the web UI, each reached from the one before. */
+/** The states of the web UI, each reached from the previous state. */
 const STATES: readonly (readonly [name: string, reach: (page: WebUiPage) => Promise<void>])[] = [
   ['no token', (page) => page.waitForText('#service', /^Ready$/)],
   [
@@ -97,7 +99,7 @@ const STATES: readonly (readonly [name: string, reach: (page: WebUiPage) => Prom
 ]
 
 suite('the web UI', { skip: skipWithoutChromium }, () => {
-  test('passes axe in each state, both color schemes, and on phones, tablets and desktops', async (t) => {
+  test('passes axe in each state and color scheme, on phones, tablets and desktops', async (t) => {
     const page = await openCrowded(t)
     const colors = new Set<string>()
     for (const [name, reach] of STATES) {
@@ -131,11 +133,11 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('moves nothing when a row asks, a plant has a long id or name, or the first plant is added', async (t) => {
+  test('keeps the layout stable when a row asks for confirmation, a plant has a long id or name, or the first plant is added', async (t) => {
     for (const width of [360, 768, 1440]) {
       const page = await openAsAda(t, { store: createStoreWithFerns(5) })
       await page.page.setViewport({ width, height: 900 })
-      /** Returns the horizontal positions of the columns, and the vertical ones of the first rows. */
+      /** Returns the horizontal positions of the columns, and the vertical positions of the first rows. */
       const measure = (): Promise<unknown> =>
         page.evaluate(`[
           ...Array.from(document.querySelectorAll('tbody tr:first-child > *, #create > *'), (cell) => {
@@ -159,7 +161,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('can be used with the keyboard alone: from an empty start to ten plants, with an Enter each', async (t) => {
+  test('can be used with the keyboard alone, and adds ten plants with one Enter each', async (t) => {
     const page = await openPage(t)
     const { keyboard } = page.page
     async function tabTo(name: string): Promise<void> {
@@ -206,7 +208,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     await tabTo('page-size')
   })
 
-  test('closes the token form with Escape, and returns the focus to its button', async (t) => {
+  test('closes the token form with Escape, and returns the focus to the token button', async (t) => {
     const page = await openAsAda(t)
     await page.clickButton('header', 'Token set')
     assert.equal(await page.getFocused(), 'token')
@@ -216,7 +218,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate(`document.querySelector('#token-button').ariaExpanded`), 'false')
   })
 
-  test('has its live regions from the start, and accessible names for all buttons, texts and fields', async (t) => {
+  test('contains its live regions from the start, and gives all buttons, texts and fields accessible names', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1) })
     await page.openLogEntry()
     await page.clickInRow('1', 'Delete')
@@ -243,7 +245,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.deepEqual(required, ['Id', 'Name'])
   })
 
-  test('shows the states disabled, busy, invalid and focused with forced colors', async (t) => {
+  test('shows the disabled, busy, invalid and focused states with forced colors', async (t) => {
     const page = await openPage(t, { store: createStoreWithFerns(11) }, `#token=${TOKEN}`)
     const session = await page.page.createCDPSession()
     await session.send('Emulation.setEmulatedMedia', { features: [{ name: 'forced-colors', value: 'active' }] })

@@ -18,7 +18,7 @@ const DOCUMENTS = [
 ] as const
 
 for (const [path, type, whole] of DOCUMENTS) {
-  test(`${path} has a strict Content-Security-Policy, and a 304 for clients that have it cached`, async (t) => {
+  test(`${path} is served with a strict Content-Security-Policy, or with 304 if the client has it cached`, async (t) => {
     const server = await serve(t, createWebUiListener())
     const cached = {
       'content-security-policy': CONTENT_SECURITY_POLICY,

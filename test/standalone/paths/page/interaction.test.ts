@@ -29,7 +29,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.deepEqual([page.countRequests('POST'), await page.getInvalidFieldIds()], [1, []])
   })
 
-  test('goes one page ahead for each click on Next whose page it has shown', async (t) => {
+  test('ignores further clicks on Next until the next page is shown', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(35) })
     const release = page.blockRequests('GET /plants')
     for (let i = 0; i < 3; i++) await page.clickButton('#plants', 'Next')
@@ -49,7 +49,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.match(await page.getText('#range'), /^Ids \u206831/)
   })
 
-  test('asks after a double click on Delete, and deletes nothing', async (t) => {
+  test('asks for confirmation after a double click on Delete, and deletes nothing', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(3) })
     for (const width of [360, 1280]) {
       await page.page.setViewport({ width, height: 900 })
@@ -60,7 +60,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(page.countRequests('DELETE'), 0)
   })
 
-  test('deletes several plants at the same time, each of them once', async (t) => {
+  test('deletes several plants concurrently, with one request each', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(4) })
     const release = page.blockRequests('DELETE')
     for (const id of ['1', '3']) {
@@ -138,7 +138,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('keeps what is typed during a create, without mixing up its error', async (t) => {
+  test('keeps text that is typed during a create, and does not mark it as invalid if the create fails', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     for (const [id, result] of [
       ['42', /^Added/],
@@ -156,7 +156,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('goes to the next page even if a create finishes in between', async (t) => {
+  test('goes to the next page even if a create completes while that page is loading', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const createNow = page.blockRequests('POST')
     await page.submitPlant('42', 'Moss')
@@ -170,7 +170,7 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
 })
 
 suite('on a bad network, the web UI', { skip: skipWithoutChromium }, () => {
-  /** Lets the service handle the request, but cuts its response. */
+  /** Lets the service handle the request, but cuts its response short. */
   function cutResponse(response: ServerResponse, next: () => void): void {
     response.writeHead = () => response.destroy()
     next()
@@ -205,12 +205,12 @@ suite('on a bad network, the web UI', { skip: skipWithoutChromium }, () => {
       60_000,
     )
     stop()
-    // The list is loaded again as soon as the service is ready.
+    // The list is reloaded as soon as the service is ready.
     await page.waitForText('tbody', /Fern/)
     assert.equal(await page.getValue('new-name'), 'Fern')
   })
 
-  test('treats a truncated response as a failure, and loads the list again', async (t) => {
+  test('treats a truncated response as a failure, and reloads the list', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const stop = page.intercept('GET /plants', (response) => {
       response.write('[{"name":"Fern"')
@@ -224,8 +224,8 @@ suite('on a bad network, the web UI', { skip: skipWithoutChromium }, () => {
   })
 })
 
-suite('while the service is unavailable, the web UI', { skip: skipWithoutChromium }, () => {
-  test('shows that, and continues when the service is back', async (t) => {
+suite('during an outage, the web UI', { skip: skipWithoutChromium }, () => {
+  test('shows that the service is unreachable, and continues when the service is back', async (t) => {
     const program = await startProgram(t)
     const page = await openAsAda(t, program.url)
     await page.waitForText('#service', /^Ready$/)
@@ -244,7 +244,7 @@ suite('while the service is unavailable, the web UI', { skip: skipWithoutChromiu
     await page.waitForText('tbody', /Fern/)
   })
 
-  test('shows whether the service is starting, or its store has become unavailable', async (t) => {
+  test('distinguishes a service that is starting from one whose store has become unavailable', async (t) => {
     captureLog(t)
     let isAvailable = false
     const ping = (): void => {
@@ -261,7 +261,7 @@ suite('while the service is unavailable, the web UI', { skip: skipWithoutChromiu
 
   for (const isForgotten of [false, true]) {
     test(
-      isForgotten ? 'does not retry a failed list after its token is forgotten' : 'retries a failed list automatically',
+      isForgotten ? 'does not retry a failed list after the token is forgotten' : 'retries a failed list automatically',
       async (t) => {
         const page = await openAsAda(t, { store: createStoreWithFerns(21) })
         const stop = page.respondWith('GET /plants', 503, 'application/json', '{"error":50300,"message":"Away."}')

@@ -20,13 +20,13 @@ async function waitForTokenForm(page: WebUiPage): Promise<void> {
   assert.equal(await page.evaluate(`document.querySelector('#plants').hidden`), true)
 }
 
-/** Returns the notice about the origin of the token, or an empty string. */
+/** Returns the notice that the token came from a link, or an empty string. */
 async function findNotice(page: WebUiPage): Promise<string> {
   return (await page.getText('body')).includes(NOTICE) ? NOTICE : ''
 }
 
-suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
-  test('is marked as coming from a link until a plant is created with it (login CSRF)', async (t) => {
+suite('tokens in the web UI', { skip: skipWithoutChromium }, () => {
+  test('the token is marked as coming from a link until it is used to create a plant (login CSRF)', async (t) => {
     const page = await openAsAda(t)
     assert.equal(await findNotice(page), NOTICE)
     await page.goToId('5')
@@ -38,7 +38,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await findNotice(page), '')
   })
 
-  test('is marked as coming from a link until a plant is deleted with it (login CSRF)', async (t) => {
+  test('the token is marked as coming from a link until it is used to delete a plant (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(3) })
     await fetch(`${page.url}/plants/1`, { method: 'DELETE', headers: { Authorization: `Bearer ${TOKEN}` } })
     await page.clickInRow('1', 'Delete')
@@ -49,7 +49,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await findNotice(page), '')
   })
 
-  test('from a link is removed by the Forget button next to its notice (login CSRF)', async (t) => {
+  test('a token from a link is removed by the Forget button next to the notice (login CSRF)', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(2) })
     await page.clickButton('#link-notice', 'Forget the token from the link')
     await waitForTokenForm(page)
@@ -60,7 +60,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await findNotice(page), '', 'the user typed this one')
   })
 
-  test('is not replaced by a token from a link in the same tab unless the user confirms (login CSRF)', async (t) => {
+  test('the token is not replaced by a token from a link in the same tab unless the user confirms (login CSRF)', async (t) => {
     const page = await openPage(t, { tokens: { [TOKEN]: 'ada', 'a+/~b==': 'bob' } })
     const questions: string[] = []
     let answer: 'accept' | 'dismiss' = 'dismiss'
@@ -92,7 +92,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
   })
 
   for (const text of ['', '%20', 'a%20b', '%zz', '%2541', 'ad%C3%A9', `${TOKEN}&a=b`, `${TOKEN}#token=${TOKEN}`]) {
-    test(`from a link is rejected with an error about the link if it is malformed: "${text}" (login CSRF)`, async (t) => {
+    test(`a malformed token from a link is rejected with an error about the link: "${text}" (login CSRF)`, async (t) => {
       const page = await openPage(t, {}, `#token=${text}`)
       await page.waitForText(
         '#token-error',
@@ -105,7 +105,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     })
   }
 
-  test('from a link is not in the address or in the tab history after navigating away and back (exposure of credentials)', async (t) => {
+  test('a token from a link is not in the address or in the tab history after navigating away and back (exposure of credentials)', async (t) => {
     const page = await openAsAda(t)
     await page.page.goto(`${page.url}/openapi.json`)
     await page.page.goBack()
@@ -113,12 +113,12 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
       `${page.url}/`,
       `${page.url}/openapi.json`,
     ])
-    // If the browser restores the page from its back/forward cache, the token is still there. Otherwise there is none.
+    // If the browser restores the page from its back/forward cache, the token is still set. Otherwise, it's missing.
     const shown = [await page.getText('#token-button'), await findNotice(page)]
     assert.ok([`Token set,${NOTICE}`, 'Enter token,'].includes(shown.join()), shown.join())
   })
 
-  test('cannot be replaced by a page of another origin that has opened the web UI', async (t) => {
+  test('the token cannot be replaced by a page of another origin that has opened the web UI', async (t) => {
     const opener = await openPage(t, serveBlankPage)
     const url = await serveListener(t)
     await opener.evaluate(`void (globalThis.opened = open('${url}'))`)
@@ -126,7 +126,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     await opener.page.waitForFunction('opened.closed', { timeout: 300_000 })
   })
 
-  test('is kept in memory only, and removed from the address', async (t) => {
+  test('the token is kept in memory only, and removed from the address', async (t) => {
     const program = await startProgram(t, { PLANT_STORE_ACCESS_LOG: '1' })
     const page = await openAsAda(t, program.url)
     assert.equal(page.page.url(), `${page.url}/`)
@@ -157,7 +157,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.ok(!program.stderr.lines.join('\n').includes(TOKEN))
   })
 
-  test('is requested if it is missing, with nothing else to see', async (t) => {
+  test('the token is requested if it is missing, and nothing else is shown', async (t) => {
     const page = await openPage(t)
     await waitForTokenForm(page)
     assert.match(await page.getText('#token-form'), /^Token\s+Show\s+Use\s+You find a token in the terminal where /)
@@ -167,7 +167,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(page.countRequests('GET /plants'), 0)
   })
 
-  test('is hidden while it is typed, unless the user wants to see it', async (t) => {
+  test('the token is masked while the user types it, unless the user clicks Show', async (t) => {
     const page = await openPage(t)
     const mask = `getComputedStyle(document.querySelector('#token')).webkitTextSecurity`
     assert.equal(await page.evaluate(mask), 'disc')
@@ -177,7 +177,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate(mask), 'disc')
   })
 
-  test('is removed from its field once the service has accepted it', async (t) => {
+  test('the token is removed from its field once the service has accepted it', async (t) => {
     const page = await openPage(t)
     await page.fillField('#token-form', 'Token', ` Bearer ${TOKEN} `)
     await page.page.keyboard.press('Enter')
@@ -186,7 +186,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.evaluate(`document.querySelector('#token-form').hidden`), true)
   })
 
-  test('stays in its field, selected, if it is rejected, so that a typo can be corrected', async (t) => {
+  test('a rejected token stays in its field and is selected, so that a typo can be corrected', async (t) => {
     const page = await openPage(t)
     await page.fillField('#token-form', 'Token', `${TOKEN}x`)
     await page.page.keyboard.press('Enter')
@@ -206,7 +206,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     await page.waitForText('#empty', /No plants yet/)
   })
 
-  test('is used only once after a double click', async (t) => {
+  test('the token is used only once after a double click on Use', async (t) => {
     const page = await openPage(t)
     const release = page.blockRequests('GET /plants')
     await page.fillField('#token-form', 'Token', TOKEN)
@@ -217,7 +217,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(page.countRequests('GET /plants'), 1)
   })
 
-  test('is rejected without a request if it contains invalid characters', async (t) => {
+  test('a token with invalid characters is rejected without sending a request', async (t) => {
     const page = await openPage(t)
     for (const typed of ['ein schlüssel', 'a b', 'a=b', '令牌']) {
       await page.fillField('#token-form', 'Token', typed)
@@ -230,7 +230,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     }
   })
 
-  test('hides the plants while it is rejected, until it is accepted again', async (t) => {
+  test('the plants are hidden while the service rejects the token', async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(21) })
     const stop = page.respondWith('GET /plants', 401, 'application/json', '{"error":40101,"message":"Rejected."}')
     await page.fillField('#create', 'Name', 'Moss')
@@ -245,7 +245,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
     assert.equal(await page.getValue('new-name'), 'Moss')
   })
 
-  test('that is read-only lists plants, and shows that it can do nothing else', async (t) => {
+  test('a read-only token lists plants, and other actions report that the token can only list', async (t) => {
     const page = await openAsAda(t, {
       store: createStoreWithFerns(21),
       tokens: { [TOKEN]: { owner: 'ada', access: 'read' } },
@@ -262,7 +262,7 @@ suite('the token in the web UI', { skip: skipWithoutChromium }, () => {
   })
 
   for (const isPending of [false, true]) {
-    test(`is forgotten together with all its data, including ${isPending ? 'a pending create' : 'a created plant'}`, async (t) => {
+    test(`the token is forgotten together with all its data, including ${isPending ? 'a pending create' : 'a created plant'}`, async (t) => {
       const page = await openAsAda(t, { store: createStoreWithFerns(21) })
       const release = page.blockRequests(isPending ? 'POST' : 'none')
       await page.submitPlant('42', 'Moss')

@@ -119,7 +119,7 @@ suite('a browser translator that replaces text nodes', { skip: skipWithoutChromi
     assert.deepEqual(await page.getListedPlants(), [])
   })
 
-  test("isn't triggered by unchanged text, which a screen reader would repeat", async (t) => {
+  test("isn't triggered when unchanged text is rendered again", async (t) => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1) })
     await page.waitForText('#service', /^Ready$/)
     await translatePage(page.page)

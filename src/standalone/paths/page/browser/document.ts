@@ -1,7 +1,10 @@
-/** The maximum number of characters shown of a name. Rendering very long texts is slow. */
+/** The maximum number of characters of a name to show. Rendering very long strings is slow. */
 const MAX_NAME = 100
 
-/** The text that was last set on each element. The text in the document may differ, because browser translation replaces it. */
+/**
+ * The text that was last set on each element. The document may show a different text, because browser translation
+ * replaces text nodes.
+ */
 const texts = new WeakMap<Element, string>()
 
 export function find(selector: string, within: ParentNode = document): HTMLElement {
@@ -17,13 +20,13 @@ export function cloneTemplate(selector: string): HTMLElement {
 }
 
 /**
- * Sets a text if it has changed. Setting it again would make screen readers repeat it, and translators translate it
- * again.
+ * Sets an element's text if it has changed. Setting the same text again would make screen readers repeat it, and
+ * translators translate it again.
  */
 export function setText(element: HTMLElement, text: string): HTMLElement {
   if (texts.get(element) === text) return element
   texts.set(element, text)
-  // Parts with an odd index are quoted texts of plants.
+  // Because of the capture group, every part with an odd index is a quoted name or id.
   const parts = text.split(/(\u2068[^\u2069]*\u2069)/).map((part, index) => {
     if (index % 2 === 0) return part
     return Object.assign(document.createElement('span'), { textContent: part, translate: false })
@@ -32,13 +35,13 @@ export function setText(element: HTMLElement, text: string): HTMLElement {
   return element
 }
 
-/** Restores a text that a translator has replaced, and selects it. */
+/** Restores an element's text, which a translator may have replaced, and selects it. */
 export function selectText(element: HTMLElement, text: string): void {
   texts.delete(element)
   getSelection()?.selectAllChildren(setText(element, text))
 }
 
-/** Replaces the children of an element without moving those that remain, so that they keep the focus. */
+/** Replaces an element's children. Doesn't move the children that remain, so that they keep the focus. */
 export function replaceChildren(parent: HTMLElement, children: readonly HTMLElement[]): void {
   for (const child of [...parent.children]) if (!children.includes(child as HTMLElement)) child.remove()
   for (const [index, child] of children.entries()) {
@@ -46,7 +49,7 @@ export function replaceChildren(parent: HTMLElement, children: readonly HTMLElem
   }
 }
 
-/** Creates an element for a text of a plant, with the text's own writing direction. Long texts are collapsed. */
+/** Creates an element for a plant's name or tag, with its own writing direction. Long names and tags are collapsed. */
 export function createText(text: string): HTMLElement {
   const isLong = text.length > MAX_NAME
   const element = Object.assign(document.createElement(isLong ? 'details' : 'span'), { dir: 'auto' })
@@ -55,12 +58,15 @@ export function createText(text: string): HTMLElement {
   return element
 }
 
-/** Isolates a text of a plant, so that its direction and translation don't mix with those of the sentence around it. */
+/**
+ * Marks a plant's name or id in a message, so that it isn't translated and its writing direction doesn't affect the
+ * rest of the message.
+ */
 export function quote(text: string | bigint): string {
   return `\u2068${showMarks(cut(String(text), MAX_NAME))}\u2069`
 }
 
-/** Escapes bidirectional control characters as JSON allows, because they would reorder the surrounding text. */
+/** Replaces bidirectional control characters with JSON escapes, because they would reorder the surrounding text. */
 export function showMarks(text: string): string {
   return text.replace(/\p{Bidi_Control}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -1,12 +1,12 @@
 import type { ListedPlant, PlantStoreError } from '../../../../client/plant-client.ts'
 import { quote } from './document.ts'
 
-/** A write that failed, and the id of its plant. */
+/** A failed write: its kind, and the id of its plant. */
 export type Write = Readonly<{ action: 'add' | 'delete'; id: bigint }>
 
 export const MAX_ID: bigint = 2n ** 63n - 1n
 
-/** Returns the validation error of an id, or an empty string. */
+/** Returns the validation error for an id, or an empty string. */
 export function findIdError(text: string): string {
   if (text === '') return 'Id is required.'
   const isInt64 = /^-?(?:0|[1-9]\d{0,18})$/.test(text) && BigInt.asIntN(64, BigInt(text)) === BigInt(text)
@@ -24,7 +24,10 @@ export function describeEmptyPage(after: bigint | undefined): string {
   return after === undefined ? 'No plants yet. Add the first one above.' : `No plants with an id above ${quote(after)}.`
 }
 
-/** Returns a message about an error of the client. If the error is about fields of the form, also one for each of them. */
+/**
+ * Returns a message that explains a client error. If form fields caused the error, also returns a message for each of
+ * these fields.
+ */
 export function explainError(
   { status, error, message, isOutcomeUnknown }: PlantStoreError,
   write?: Write,

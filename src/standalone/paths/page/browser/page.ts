@@ -10,10 +10,12 @@ type Cursors = readonly (bigint | undefined)[]
 
 const RETRY_MS = 2000
 
-/** Removed from the URL before anything else happens, so that a bookmark can't contain it. */
+/**
+ * The token from the URL. It's removed from the URL before anything else happens, so that bookmarks can't contain it.
+ */
 const linkToken = takeLinkToken()
 let state = newState('')
-/** Undefined before the first response. */
+/** Undefined until the service has responded, or turned out to be unreachable. */
 let readiness: Readiness | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 
@@ -22,7 +24,7 @@ function newState(token: string, isFromLink = false) {
   const log: LoggedRequest[] = []
   const url = new URL('.', document.baseURI)
   const logged = createLoggingFetch(log, draw, () => void watchService())
-  // A client requires a token. Without one, this page sends no requests.
+  // A client requires a token, so use a placeholder if there is none. The page never sends it.
   const options = { url, token: token || 'missing', fetch: logged }
   return {
     token,
@@ -33,7 +35,7 @@ function newState(token: string, isFromLink = false) {
     isTokenFormOpen: !isFromLink,
     isTokenVisible: false,
     client: createPlantClient(options),
-    /** Reads without retries: the list is loaded again when the service is ready. */
+    /** Reads lists without retries, because the page reloads the list when the service is ready again. */
     reader: createPlantClient({ ...options, retries: 0 }),
     log,
     logMessage: '',
@@ -42,27 +44,30 @@ function newState(token: string, isFromLink = false) {
     /** Aborts the pending list request. */
     listController: undefined as AbortController | undefined,
     listError: '',
-    /** Whether to load the list again as soon as the service is ready. */
+    /** Whether to reload the list as soon as the service is ready. */
     isListOutdated: false,
     plants: [] as readonly ListedPlant[],
-    /** The cursors of the pages up to the current one; of those up to the requested one; and of the next page. */
+    /**
+     * The cursors of all pages up to the displayed page (`cursors`) or up to the requested page (`requested`), and the
+     * cursor of the page after the displayed page (`next`).
+     */
     cursors: [] as Cursors,
     requested: [undefined] as Cursors,
     next: undefined as bigint | undefined,
     isCreating: false,
     isIdTyped: false,
-    /** Whether nothing has been typed since the last plant was added. */
+    /** Whether the form hasn't been edited since the last plant was added. */
     isFormReset: false,
-    /** The plant whose row shows the delete confirmation. */
+    /** The id of the plant whose row shows the delete confirmation. */
     pendingDeleteId: undefined as bigint | undefined,
     deletingIds: new Set<bigint>(),
-    /** Error messages by field id. */
+    /** Error messages, keyed by field id. */
     errors: {} as Record<string, string>,
     message: '',
   }
 }
 
-/** Renders the state. Nothing else changes the document according to the state. */
+/** Renders the whole state. To update the document, change the state and call this function. */
 function draw(): void {
   const { tokenStatus, isTokenVisible, errors, plants, cursors, next, listController, requested } = state
   setTextOf('#service', readiness ?? '').dataset['state'] = readiness?.slice(0, 5) ?? ''
@@ -104,7 +109,7 @@ function draw(): void {
   })
 }
 
-/** Returns the last id of the list if its end is in view. */
+/** Returns the last id of the whole list, or undefined unless the end of the list is in view. */
 function findLastId(): bigint | undefined {
   if (state.cursors.length === 0 || state.next !== undefined) return undefined
   return state.plants.at(-1)?.id ?? state.cursors.at(-1) ?? 0n
@@ -116,8 +121,8 @@ function suggestId(): string {
 }
 
 /**
- * Loads the page of the list that starts after the last cursor. If it ends before the sought id, the page with that id.
- * Returns whether it is shown.
+ * Loads the page that starts after the last cursor. If that page ends before `soughtId`, goes on to the page where
+ * `soughtId` belongs. Returns whether the page is shown.
  */
 async function loadList(cursors = state.requested, soughtId?: bigint): Promise<boolean> {
   const { reader, listController: earlier } = state
@@ -168,7 +173,7 @@ async function createPlant(): Promise<void> {
   const readFields = (): string[] => ['new-id', 'new-name', 'new-tag'].map((id) => findField(id).value)
   const fields = readFields()
   const [idText, name, tag] = [fields[0]!.trim(), fields[1]!, fields[2]!]
-  // Ignore the second click of a double click, because the first one has already added the plant and reset the form.
+  // Ignore the second click of a double click: the first click may already have added the plant and reset the form.
   if (own.isCreating || own.isFormReset) return
   const nameError = name === '' ? 'Name is required.' : ''
   if (!validate({ 'go-to-id': '', 'new-id': findIdError(idText), 'new-name': nameError, 'new-tag': '' })) return
@@ -198,7 +203,7 @@ async function createPlant(): Promise<void> {
   void loadList(own.requested, isAtEnd ? plant.id : undefined)
 }
 
-/** Asks, in the plant's row, whether to delete the plant. Without an id, cancels the question. */
+/** Shows the delete confirmation in the plant's row. Without an id, closes the confirmation. */
 function askToDelete(id?: bigint): void {
   if (id !== undefined && state.deletingIds.has(id)) return
   Object.assign(state, { pendingDeleteId: id, message: id === undefined ? '' : "This can't be undone." })
@@ -223,7 +228,10 @@ async function deletePlant(plant: ListedPlant): Promise<void> {
   if (own === state && !own.isListOutdated && own.tokenStatus === 'set') void loadList()
 }
 
-/** Shows an error as a message, or next to the fields that it is about, if they are unchanged. */
+/**
+ * Shows an error next to the form fields that caused it. If these fields have been edited since, or if no field caused
+ * the error, shows it as a message.
+ */
 function showError(own: typeof state, error: unknown, write?: Write, isUnchanged = true): void {
   const { status } = error as PlantStoreError
   if (own !== state) return
@@ -236,7 +244,7 @@ function showError(own: typeof state, error: unknown, write?: Write, isUnchanged
   else own.message = isUnchanged && fieldErrors !== undefined ? '' : message
 }
 
-/** Shows which of the given fields have errors, and moves the focus to the first of them. Returns whether none has. */
+/** Marks the given fields that have errors, and moves focus to the first one. Returns true if there are no errors. */
 function validate(errors: Readonly<Record<string, string>>): boolean {
   Object.assign(state.errors, errors)
   draw()
@@ -253,7 +261,7 @@ function useToken(text: string, isFromLink = false): void {
     state.isTokenFormOpen = true
     return void validate({ token: error })
   }
-  // An attacker can have made the link, so that the user creates plants for the attacker's owner.
+  // The link may come from an attacker who wants the user to create plants for the attacker's owner.
   if (isFromLink && state.token !== '' && (token === state.token || !confirm(SWITCH_QUESTION))) return
   // Ignore the second click of a double click.
   if (token === state.token && state.tokenStatus === 'unchecked') return
@@ -268,7 +276,7 @@ function replaceState(token: string, isFromLink = false): void {
   state = newState(token, isFromLink)
 }
 
-/** Closes the token form once a response doesn't reject the token. */
+/** Closes the token form after a request for which the service didn't reject the token. */
 function acceptToken(): void {
   if (state.tokenStatus === 'set') return
   Object.assign(state, { tokenStatus: 'set', isTokenFormOpen: false, isTokenVisible: false })
@@ -278,7 +286,7 @@ function acceptToken(): void {
   if (hadFocus) find('#plants-title').focus()
 }
 
-/** Returns the rejected token to its field, so that the user can correct a typo. */
+/** Puts the rejected token back into its field, so that the user can correct a typo. */
 function rejectToken(): void {
   Object.assign(state, { tokenStatus: 'rejected', plants: [], cursors: [], pendingDeleteId: undefined })
   findField('token').value = state.token

@@ -3,7 +3,7 @@ export type Readiness = 'Ready' | 'Starting' | 'Unreachable – retrying'
 
 const TIMEOUT_MS = 30_000
 
-/** @param previous the readiness before this call: a service that was ready isn't starting */
+/** @param previous the readiness before this call; once a service has been ready, it's never shown as starting */
 export async function fetchReadiness(previous: Readiness | undefined): Promise<Readiness> {
   try {
     const response = await fetch('readyz', { cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) })

@@ -1,6 +1,6 @@
 import { cloneTemplate, cut, find, replaceChildren, selectText, setText, showMarks } from './document.ts'
 
-/** A request that the page has sent. The response is added when it arrives. */
+/** A request that the page has sent. The response is filled in when the request completes. */
 export interface LoggedRequest {
   readonly method: string
   readonly url: string
@@ -12,19 +12,19 @@ export interface LoggedRequest {
 }
 
 const SHOWN_HEADERS = ['Content-Type', 'Link', 'WWW-Authenticate', 'Allow', 'Retry-After', 'X-Request-Id']
-/** The reason of aborted requests that are no longer needed. */
+/** The abort reason for requests that are no longer needed. */
 export const CANCELED = 'Canceled'
 const MAX_LOGGED = 20
-/** The maximum number of characters of a body to show. Rendering very long texts is slow. */
+/** The maximum number of characters of a body to show. Rendering very long strings is slow. */
 const MAX_BODY = 2000
 
-/** The list items. Reusing an item keeps it expanded and focused. */
+/** The list item of each request. Reusing an item keeps it expanded and focused. */
 const items = new WeakMap<LoggedRequest, HTMLElement>()
 
 /**
- * Creates a `fetch` that logs its requests and responses, the newest first.
- * @param onChange called after each change of the log
- * @param onFailure called after each request that the service didn't respond to, or responded to with 500 or more
+ * Creates a `fetch` that logs its requests and responses, newest first.
+ * @param onChange called after each change to the log
+ * @param onFailure called after each request that got no response, or a response with a status of 500 or more
  */
 export function createLoggingFetch(log: LoggedRequest[], onChange: () => void, onFailure: () => void) {
   return async (url: string, init: RequestInit): Promise<Response> => {
@@ -91,7 +91,7 @@ async function copy(text: string, element: HTMLElement): Promise<string> {
     await navigator.clipboard.writeText(text)
     return `Copied. ${hint}`
   } catch {
-    // The clipboard API isn't available on pages loaded by plain HTTP from another machine.
+    // The clipboard API isn't available on pages loaded over plain HTTP from another machine.
     selectText(element, text)
     return `Selected: copy it with the keyboard. ${hint}`
   }

@@ -8,12 +8,12 @@ type RowState = Readonly<{
 }>
 
 interface RowActions {
-  /** Asks the user to confirm a delete. Without an id, cancels the question. */
+  /** Asks the user to confirm a delete. Without an id, closes the confirmation. */
   readonly ask: (id?: bigint) => void
   readonly delete: (plant: ListedPlant) => void
 }
 
-/** The rows by the JSON of their plant. Reusing a row keeps it expanded and focused. */
+/** The rows, keyed by the JSON of their plant. Reusing a row keeps it expanded and focused. */
 let rows = new Map<string, HTMLElement>()
 
 export function drawRows({ plants, pendingDeleteId, deletingIds }: RowState, actions: RowActions): void {
@@ -51,7 +51,7 @@ function createRow(plant: ListedPlant, actions: RowActions): HTMLElement {
     cancel!.focus()
   }
   cancel!.onclick = ({ detail }) => {
-    // Ignore the second click of a double click on Delete, where this button is now.
+    // Ignore the second click of a double click on Delete: the Cancel button has taken its place.
     if (detail < 2) actions.ask()
   }
   confirm!.onclick = () => actions.delete(plant)

@@ -10,12 +10,12 @@ export function takeLinkToken(): string | undefined {
   return text.replace(/%([0-9a-f]{2})/gi, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
-/** Returns a typed token without what is often copied with it. */
+/** Removes surrounding whitespace and the word `Bearer`, which are often copied along with a token. */
 export function parseToken(text: string): string {
   return text.trim().replace(/^Bearer +/i, '')
 }
 
-/** Returns the validation error of a token, or an empty string. */
+/** Returns the validation error for a token, or an empty string. */
 export function findTokenError(token: string, isFromLink: boolean): string {
   if (/^[\w\-.~+/]+=*$/.test(token)) return ''
   if (token === '' && !isFromLink) return 'Token is required.'
