@@ -33,7 +33,7 @@ export interface Case {
   readonly seedRequest: (n: number) => string
   /** Returns the nth request of the run. */
   readonly request: (n: number) => string
-  /** The expected response to every request of the run. */
+  /** The expected response to every request in a run. */
   readonly expectedResponse: Required<ExpectedResponse>
 }
 

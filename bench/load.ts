@@ -168,7 +168,7 @@ class Connection {
   }
 
   /**
-   * Sends up to `count` requests in one write. Resolves the load if there are no more requests and no pending
+   * Sends up to `count` requests in one write. Resolves the load's promise if there are no more requests and no pending
    * responses.
    */
   #write({ loadState, resolve }: ConnectionState, count: number, now: number): void {

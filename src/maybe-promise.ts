@@ -21,7 +21,8 @@ export function withDeadline<T>(result: T | PromiseLike<T>, ms: number, createEr
         settle(value)
       }
     }
-    // Wrap it in a native promise first: a thenable can resolve to another thenable that never settles.
+    // Wrap it in a native promise, which calls back only with the final value. A thenable may call back with another
+    // thenable that never settles, and then the timer would already be cleared.
     NativePromise.resolve(result).then(clearTimerThen(resolve), clearTimerThen(reject))
   })
 }

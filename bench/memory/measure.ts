@@ -130,8 +130,8 @@ function startProcess(processOptions: ProcessOptions): ChildProcess {
 }
 
 /**
- * The last CPU core that this process can use (Linux only). When everything runs on one core, garbage collection
- * threads don't wait for each other.
+ * The CPU core that the benchmark is pinned to: the last one that this process can use (Linux only). On a single core,
+ * garbage collection threads don't wait for each other.
  */
 const LAST_CORE = spawnSync('taskset', ['--version']).status === 0 ? readLastCore() : undefined
 

@@ -41,7 +41,7 @@ export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
 }
 
 /**
- * Parses a list without rounding its ids: before `JSON.parse` could round an id, the id is replaced with an index into
+ * Parses a list without rounding its ids: before `JSON.parse` can round an id, the id is replaced with an index into
  * an array of bigints.
  * @returns the plants, or undefined if the text isn't a list of plants with ascending ids
  * @throws SyntaxError if the text isn't JSON, for example because it's truncated

@@ -8,7 +8,7 @@ export interface Connection {
   readonly socket: Socket
   index: number
   requestCount: number
-  /** The response to the latest request, until the response is sent and the request is complete. */
+  /** The response to the latest request. Cleared once the response has been sent and the request is complete. */
   latestResponse: ServerResponse | undefined
   /** The response to the request that is being handled. */
   currentResponse: ServerResponse | undefined
@@ -94,8 +94,8 @@ function onUpgrade({ socket }: IncomingMessage): void {
   getConnection(socket)!.isUpgraded = true
   // Remove the listener that throttleReads() added.
   socket.removeAllListeners('readable')
-  // Node counts the removed listener until the next tick, so it wouldn't emit `readable` for bytes that are already
-  // buffered.
+  // Until the next tick, Node still counts the removed listener. A listener that is added until then wouldn't be called
+  // for bytes that are already buffered.
   nextTick(() => socket.readableLength > 0 && socket.emit('readable'))
 }
 

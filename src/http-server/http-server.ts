@@ -49,7 +49,7 @@ export type RequestHead = Pick<IncomingMessage, 'method' | 'url' | 'socket'> & {
   readonly rawHeaders: string[] | undefined
 }
 
-/** Returns the header fields that are added to every response to a request, as [name, value, name, value…]. */
+/** Returns the header fields to add to the response to a request, as [name, value, name, value…]. */
 export type GetCommonFields = (request: RequestHead) => readonly string[]
 
 export interface Observer {

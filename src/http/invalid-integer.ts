@@ -7,7 +7,7 @@ export function describeInvalidInteger(
   max: bigint | number = MAX_INT64,
 ): string {
   if (text === '') return 'is empty'
-  // A plus sign isn't reported as a sign, because it might be a space that the host re-encoded.
+  // Don't report a leading `+` as a sign: it might be a space that the host re-encoded.
   if (min === 0 && /^-[0-9]+$/.test(text)) return 'has a sign'
   if (/^-?0[0-9]+$/.test(text)) return 'has a leading zero'
   return /^-?[0-9]+$/.test(text) ? `must be from ${min} to ${max}` : 'is not a decimal integer'

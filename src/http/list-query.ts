@@ -11,7 +11,7 @@ const MAX_NAME_LENGTH = 3 * 'include'.length
 const [AMPERSAND, EQUALS] = [0x26, 0x3d] as const
 
 /**
- * Parses the query of a list request. Unknown parameters are ignored, and a `limit` above `maxLimit` is reduced to it.
+ * Parses the query of a list request. Unknown parameters are ignored, and a `limit` above `maxLimit` is capped.
  * @throws HttpError 40004, whose message names each invalid parameter
  */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {

@@ -105,8 +105,8 @@ export async function flushLog(): Promise<void> {
 }
 
 /**
- * Formats the stack of an error and the stacks of its causes. Omits all other properties, because those of database
- * driver errors contain parts of plants.
+ * Formats the stack of an error and the stacks of its causes. Omits all other properties, because in errors from
+ * database drivers they contain parts of plants.
  */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return inspect(error)

@@ -125,7 +125,7 @@ suite('a timeout', () => {
 suite('an abort', () => {
   const reason = new Error('closed by the user')
 
-  test('before the call rejects the call without sending a request', async (t) => {
+  test('rejects the call without sending a request if the signal is already aborted', async (t) => {
     const proxy = await startFaultyProxy(t)
     const client = proxy.connect()
     const signal = AbortSignal.abort(reason)

@@ -275,7 +275,7 @@ test('onError receives the error if a wrapped writeHead throws during an error r
   assert.deepEqual(errors, [fault])
 })
 
-test('failed requests emit a single process warning without tokens if onError is not set', async (t) => {
+test('failed requests emit a single process warning, which contains no tokens, if onError is not set', async (t) => {
   const warnings: string[] = []
   const keep = (warning: Error): unknown => warnings.push(String(warning))
   process.on('warning', keep)

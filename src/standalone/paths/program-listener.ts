@@ -46,8 +46,7 @@ export interface ProgramOptions {
 }
 
 /**
- * Creates the listener of the service port: the health checks, the OpenAPI description, and the documents of the web
- * UI.
+ * Creates the listener for the service port, which serves the health checks, the OpenAPI description and the web UI.
  * @param notFound handles the requests for all other paths
  */
 export function createProgramListener(

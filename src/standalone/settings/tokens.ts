@@ -42,8 +42,8 @@ const DIGEST_OWNER = /(?:^|:)\$?sha-?256\$?$/i
  */
 const EXPANDED_DIGEST = /(?:^|[^0-9a-f])(?:[a-f][0-9a-f]{48,61}|[0-9a-f]{63}|[0-9a-f]{65,71})$/i
 /**
- * Matches the remaining 63 digits of a digest after a value that a shell inserted, if the value's last letter is also a
- * hexadecimal digit, as in `prod`.
+ * Matches what remains of a digest in which a shell expanded a variable: the variable's value and then 63 digits. Here,
+ * the value ends with a letter that is also a hexadecimal digit, such as the `d` in `prod`.
  */
 const EXPANDED_DIGEST_AFTER_WORD = /[g-z][a-f][0-9a-f]{63}$/i
 

@@ -7,8 +7,8 @@ const PREFIX = 'PLANT_STORE_'
  */
 const SERVICE_LINK = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/
 /**
- * Matches the values of Kubernetes variables whose names end in `_PORT`. Names of our own settings may end like that,
- * too.
+ * Matches the values of Kubernetes variables whose names end in `_PORT`. Checking the names isn't enough, because our
+ * own settings may have such names, too.
  */
 const SERVICE_URL = /^(?:tcp|udp|sctp):\/\//
 

@@ -26,7 +26,7 @@ export interface Statement {
 /** Creates a statement that writes nothing and isn't prepared. */
 export const unprepared = (text: Statement['text']): Statement => ({ name: undefined, text, writes: undefined })
 
-/** A query whose text still depends on the table. */
+/** A query whose text depends on the properties of the table. */
 export interface TableQuery extends Omit<Query, 'text'> {
   text: Statement['text']
 }

@@ -80,8 +80,8 @@ export class FileWatcher {
 }
 
 /**
- * Whether both stats belong to the same file. Two missing files count as the same, because a connection in exclusive
- * locking mode never creates the shared memory.
+ * Whether both stats belong to the same file. Two missing files count as the same file, because a connection in
+ * exclusive locking mode never creates the shared-memory file.
  */
 const isSameFile = (current: BigIntStats | undefined, opened: BigIntStats | undefined): boolean =>
   current?.ino === opened?.ino && current?.dev === opened?.dev

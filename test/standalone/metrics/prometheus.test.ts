@@ -69,7 +69,7 @@ tests:
 )
 
 suite('Prometheus', { skip: skipWithoutCommand('prometheus') }, () => {
-  test('fires the alerts in docs/observability.md for a single failure and an invalid token file', async (t) => {
+  test('fires the alerts in docs/observability.md after a single failed request and an invalid token file', async (t) => {
     const tokens = createTempFile(t, `ada:${TOKEN}\n`)
     const environment = { PLANT_STORE_URL: 'postgres://127.0.0.1:1/plants', PLANT_STORE_TOKENS_FILE: tokens }
     const { program, admin } = await startWithMetrics(t, environment)

@@ -69,7 +69,7 @@ async function waitUntilNothingFound(program: Program): Promise<void> {
 }
 
 suite("tokens in the standalone server's memory", () => {
-  test('the memory contains no tokens from the token file after the start or a reload', async (t) => {
+  test('no tokens from the token file remain in memory after startup or a reload', async (t) => {
     const path = createTempFile(t, `${OWNER}:${TOKEN}\n`)
     const program = await startSearchable(t, { PLANT_STORE_TOKENS_FILE: path })
     await waitUntilNothingFound(program)

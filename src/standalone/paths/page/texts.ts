@@ -1,4 +1,5 @@
-// The files of the web UI, compiled from their sources, so that development and tests always use the current sources.
+// The web UI's files, compiled when this module is loaded, so that development and tests always use the current
+// sources.
 // In dist/, the build replaces this module with the compiled files, because the package contains no sources and no
 // compiler.
 import { execFileSync } from 'node:child_process'
