@@ -170,7 +170,9 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
     },
 
     async *list({ limit = Infinity, after, signal } = {}) {
-      for (let remaining = limit, cursor = after; ;) {
+      let remaining = limit
+      let cursor = after
+      do {
         const pageLimit = Math.min(remaining, PAGE_SIZE)
         const { plants, next } = await readPage({ limit: pageLimit, after: cursor, signal })
         for (const plant of plants) {
@@ -181,8 +183,7 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
         // A missing `Link` header doesn't mean that the list has ended: browsers hide the header from scripts of other
         // origins unless CORS exposes it. So as long as responses contain as many plants as requested, keep going.
         cursor = next ?? (plants.length === pageLimit ? plants.at(-1)?.id : undefined)
-        if (cursor === undefined || remaining <= 0) return
-      }
+      } while (cursor !== undefined && remaining > 0)
     },
 
     async listPage(pageOptions = {}) {

@@ -114,27 +114,26 @@ async function withTimeout<T>(
 ): Promise<T | undefined> {
   signal?.throwIfAborted()
   const controller = new AbortController()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let onAbort = (): void => undefined
-  try {
-    return await new Promise<T | undefined>((resolve, reject) => {
-      const onTimeout = (): void => {
-        resolve(undefined)
-        controller.abort()
-      }
-      onAbort = () => {
-        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason can be any value
-        reject(signal!.reason)
-        controller.abort(signal!.reason)
-      }
-      timer = setTimeout(onTimeout, Math.min(ms, MAX_TIMER_MS))
-      signal?.addEventListener('abort', onAbort)
-      run(controller.signal).then(resolve, reject)
-    })
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', onAbort)
-  }
+  return new Promise((resolve, reject) => {
+    function cleanUp(): void {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    function onAbort(): void {
+      cleanUp()
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason can be any value
+      reject(signal!.reason)
+      controller.abort(signal!.reason)
+    }
+    function onTimeout(): void {
+      cleanUp()
+      resolve(undefined)
+      controller.abort()
+    }
+    const timer = setTimeout(onTimeout, Math.min(ms, MAX_TIMER_MS))
+    signal?.addEventListener('abort', onAbort)
+    void run(controller.signal).then(resolve, reject).finally(cleanUp)
+  })
 }
 
 /** Returns the code and message of an error response, or neither if the response isn't from the service. */

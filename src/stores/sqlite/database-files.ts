@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, openSync, statSync, type Stats } from 'node:fs'
+import { accessSync, closeSync, constants, openSync, statSync, type Stats } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DatabasePath } from './sqlite-path.ts'
 
@@ -47,15 +47,16 @@ const statIfExists = (path: string): Stats | undefined => statSync(path, { throw
  */
 export function findAccessError(file: string): string | undefined {
   const { R_OK, W_OK, X_OK } = constants
-  const directory = dirname(resolve(file))
-  for (const path of [...databaseFilesOf(resolve(file)), directory].filter((path) => existsSync(path))) {
+  const files = databaseFilesOf(resolve(file))
+  const messages = [...files, dirname(files[0]!)].flatMap((path) => {
     try {
-      accessSync(path, path === directory ? W_OK | X_OK : R_OK | W_OK)
+      accessSync(path, files.includes(path) ? R_OK | W_OK : W_OK | X_OK)
+      return []
     } catch (error) {
       return (error as Error).message
     }
-  }
-  return undefined
+  })
+  return messages.find((message) => !message.startsWith('ENOENT'))
 }
 
 /** Warns about database files that other users can read, write or replace. */
