@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import process from 'node:process'
 import { readBearerToken } from './http/bearer.ts'
-import { isBodyPending, EMPTY_BODY, readBody, readParsedBody } from './http/body.ts'
+import { BODY_PARSER_HINT, isBodyPending, EMPTY_BODY, readBody, readParsedBody } from './http/body.ts'
 import type { Caller } from './http/caller.ts'
 import { checkContent } from './http/content.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
@@ -94,9 +94,8 @@ export function createService(
   function warnAboutBodyParser(): void {
     if (hasWarned) return
     hasWarned = true
-    const hint = 'mount plant-store before the body parser, or keep the unparsed body in request.rawBody'
     process.emitWarning(
-      `A body parser ran before plant-store. Parsers round ids beyond 2^53: ${hint}`,
+      `A body parser ran before plant-store. Parsers round ids beyond 2^53: ${BODY_PARSER_HINT}`,
       'PlantStoreWarning',
     )
   }

@@ -71,7 +71,7 @@ const MEMORY_COLUMNS: readonly Column[] = [
 
 const INTERVAL_TITLE = '95 %'
 
-/** The CPU time of one contestant relative to that of another. */
+/** One contestant's CPU time relative to another's. */
 export interface Ratio {
   readonly contestant: string
   readonly base: string

@@ -14,6 +14,9 @@ const MAX_DISCARD_MS = 2000
 /** How long an HTTP/2 body may take to arrive, counted from the first read. Node has such a timeout only for HTTP/1. */
 const HTTP2_BODY_TIMEOUT_MS = 30_000
 
+/** What a host can do if its body parser reads the body first. */
+export const BODY_PARSER_HINT = 'mount plant-store before the body parser, or keep the unparsed body in request.rawBody'
+
 export const EMPTY_BODY: Buffer = Buffer.alloc(0)
 
 const resolvedPromise = Promise.resolve()
@@ -139,10 +142,7 @@ export function readParsedBody(
     onParsedObject()
     bytes = encodeObject(body, maxBytes)
   }
-  if (bytes === undefined) {
-    const hint = 'mount plant-store before the body parser, or keep the unparsed body in request.rawBody'
-    throw new TypeError(`The body was already read: ${hint}`)
-  }
+  if (bytes === undefined) throw new TypeError(`The body was already read: ${BODY_PARSER_HINT}`)
   if (bytes.length > maxBytes) throw createBodyTooLargeError(maxBytes)
   return bytes
 }

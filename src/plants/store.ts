@@ -28,7 +28,7 @@ export interface Store {
    * @returns false if the owner has no plant with this id
    */
   delete(owner: string, id: bigint): MaybePromise<boolean>
-  /** Throws or rejects if the store currently can't create and delete plants, for whatever reason. */
+  /** Throws or rejects if the store currently can't create and delete plants. */
   ping?: (() => MaybePromise<void>) | undefined
   /** Releases the resources that the store itself opened. Safe to call twice. */
   close?: (() => MaybePromise<void>) | undefined
