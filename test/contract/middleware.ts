@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
+import { PEERS, requirePeer, skipWithoutPeers } from '../support/package/peers.ts'
 
 /** Middleware that a host runs before the service. */
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void
@@ -7,43 +8,63 @@ type Handler = (request: IncomingMessage, response: ServerResponse, next: (error
 /** One or more middleware functions, in the order in which the host runs them. */
 export interface MiddlewareChain {
   readonly name: string
-  readonly handlers: readonly Handler[]
+  /** The skip reason if the chain needs a package that isn't installed, or false. */
+  readonly skip: string | false
+  readonly load: () => readonly Handler[]
   /** The names of the header fields that the chain adds to each response with a body, and may add to others. */
   readonly addedFields: readonly RegExp[]
 }
 
 const require = createRequire(import.meta.url)
 
-/** Loads the middleware of a package. Loads it by name, because the aliases of old versions have no types. */
-export function loadMiddleware(name: string, options?: object): Handler {
-  return (require(name) as (options?: object) => Handler)(options)
+/** Loads a package by name, because the aliases of old versions have no types. They are installed in `test/peers`. */
+function loadPackage(name: string): unknown {
+  return PEERS.includes(name) ? requirePeer(name) : require(name)
 }
 
+/** Loads the middleware of a package. */
+export function loadMiddleware(name: string, ...args: unknown[]): Handler {
+  return (loadPackage(name) as (...args: unknown[]) => Handler)(...args)
+}
+
+/** Returns the skip reason for tests with the middleware of a package, or false to run them. */
+export function skipWithoutMiddleware(name: string): string | false {
+  return PEERS.includes(name) && skipWithoutPeers
+}
+
+/** Creates a chain of handwritten middleware. */
 function createChain(name: string, handler: Handler, ...addedFields: readonly RegExp[]): MiddlewareChain {
-  return { name, handlers: [handler], addedFields }
+  return { name, skip: false, load: () => [handler], addedFields }
+}
+
+/** Creates a chain with the middleware of a package. */
+function createPackageChain(name: string, args: unknown[], ...addedFields: readonly RegExp[]): MiddlewareChain {
+  return { name, skip: skipWithoutMiddleware(name), load: () => [loadMiddleware(name, ...args)], addedFields }
 }
 
 function combineChains(name: string, ...chains: readonly MiddlewareChain[]): MiddlewareChain {
   return {
     name,
-    handlers: chains.flatMap(({ handlers }) => handlers),
+    skip: chains.map(({ skip }) => skip).find(Boolean) ?? false,
+    load: () => chains.flatMap(({ load }) => load()),
     addedFields: chains.flatMap(({ addedFields }) => addedFields),
   }
 }
 
 /** Compress responses of at least `threshold` bytes, and end a response after the compression has finished. */
 const COMPRESSIONS = ['compression', 'compression-1.7'].flatMap((name) =>
-  [1024, 0].map((threshold) =>
-    createChain(`${name} with threshold ${threshold}`, loadMiddleware(name, { threshold }), /^vary$/),
-  ),
+  [1024, 0].map((threshold) => ({
+    ...createPackageChain(name, [{ threshold }], /^vary$/),
+    name: `${name} with threshold ${threshold}`,
+  })),
 )
 
 /** A different implementation, which sends the header only together with the first byte of the body. */
-const POLKA_COMPRESSION = createChain('@polka/compression', loadMiddleware('@polka/compression'))
+const POLKA_COMPRESSION = createPackageChain('@polka/compression', [])
 
 /** Save the session before the response ends. */
 const SESSIONS = ['express-session', 'express-session-1.18.0'].map((name) =>
-  createChain(name, loadMiddleware(name, { secret: 'secret', resave: false, saveUninitialized: true }), /^set-cookie$/),
+  createPackageChain(name, [{ secret: 'secret', resave: false, saveUninitialized: true }], /^set-cookie$/),
 )
 
 function changeSession(request: object, _: unknown, next: () => void): void {
@@ -55,35 +76,37 @@ function changeSession(request: object, _: unknown, next: () => void): void {
 const COOKIE_SESSIONS = ['cookie-session', 'cookie-session-2.0'].map((name) =>
   combineChains(
     name,
-    createChain(name, loadMiddleware(name, { keys: ['secret'] }), /^set-cookie$/),
+    createPackageChain(name, [{ keys: ['secret'] }], /^set-cookie$/),
     createChain('a changed session', changeSession),
   ),
 )
 
-const REQUEST_LOGGERS = ['morgan', 'morgan-1.10.0'].map((name) => {
-  const log = require(name) as (format: string, options: object) => Handler
-  return createChain(name, log('combined', { stream: { write: () => true } }))
-})
-
-const RESPONSE_TIMES = ['response-time', 'response-time-2.3.2'].map((name) =>
-  createChain(name, loadMiddleware(name), /^x-response-time$/),
+const REQUEST_LOGGERS = ['morgan', 'morgan-1.10.0'].map((name) =>
+  createPackageChain(name, ['combined', { stream: { write: () => true } }]),
 )
 
-const HELMET = createChain(
+const RESPONSE_TIMES = ['response-time', 'response-time-2.3.2'].map((name) =>
+  createPackageChain(name, [], /^x-response-time$/),
+)
+
+const HELMET = createPackageChain(
   'helmet',
-  loadMiddleware('helmet'),
+  [],
   /^(?:content-security-policy|cross-origin-.*|origin-agent-cluster|referrer-policy|strict-transport-security|x-.*)$/,
 )
 
-const CORS = createChain('cors', loadMiddleware('cors', { preflightContinue: true }), /^(?:access-control-.*|vary)$/)
+const CORS = createPackageChain('cors', [{ preflightContinue: true }], /^(?:access-control-.*|vary)$/)
 
 function callOnHeaders(_: unknown, response: ServerResponse, next: () => void): void {
-  const onHeaders = require('on-headers-1') as (response: ServerResponse, listener: () => void) => void
+  const onHeaders = loadPackage('on-headers-1') as (response: ServerResponse, listener: () => void) => void
   onHeaders(response, () => response.setHeader('X-On-Headers', '1'))
   next()
 }
 
-const ON_HEADERS_1 = createChain('on-headers 1.0', callOnHeaders, /^x-on-headers$/)
+const ON_HEADERS_1: MiddlewareChain = {
+  ...createChain('on-headers 1.0', callOnHeaders, /^x-on-headers$/),
+  skip: skipWithoutMiddleware('on-headers-1'),
+}
 
 /** A typical handwritten middleware: it converts chunks to text, drops the encoding, and returns nothing. */
 function tapResponse(_: unknown, response: ServerResponse, next: () => void): void {

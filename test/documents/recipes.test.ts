@@ -39,7 +39,7 @@ function getRecipeCode(heading: string, language: string, n = 0): string {
   return getCode('docs/recipes.md', language, heading, n)
 }
 
-test('eslint-plugin-import resolves every entry point of the package', { skip: skipWithoutPeers() }, async (t) => {
+test('eslint-plugin-import resolves every entry point of the package', { skip: skipWithoutPeers }, async (t) => {
   const entries = ['', '/client', '/conformance', '/postgres', '/server', '/sqlite'].map(
     (path) => `import 'plant-store${path}'\n`,
   )

@@ -59,7 +59,7 @@ function fetchPlants(url: string): Promise<Response> {
 }
 
 for (const command of COMMANDS) {
-  suite(command, { skip: skipWithoutPeers() }, () => {
+  suite(command, { skip: skipWithoutPeers }, () => {
     test('creates a working bundle of the standalone server', async (t) => {
       const path = await createBundle(t, command)
       const bare = await startBundle(t, path, '0')

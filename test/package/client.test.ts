@@ -85,8 +85,8 @@ const MAIN_CJS = `
 for (const [name, file, code, command, skip] of [
   ['Node', 'main.mjs', MAIN, 'node main.mjs', false],
   ['Node, with require()', 'main.cjs', MAIN_CJS, 'node main.cjs', false],
-  ['Bun', 'main.mjs', MAIN, 'bun main.mjs', skipWithoutPeers()],
-  ['Deno', 'main.mjs', MAIN, 'deno run --allow-net --allow-env --no-prompt main.mjs', skipWithoutPeers()],
+  ['Bun', 'main.mjs', MAIN, 'bun main.mjs', skipWithoutPeers],
+  ['Deno', 'main.mjs', MAIN, 'deno run --allow-net --allow-env --no-prompt main.mjs', skipWithoutPeers],
 ] as const) {
   test(`the client works in ${name}`, { skip, timeout: 120_000 }, async (t) => {
     const { url } = await startProgram(t)

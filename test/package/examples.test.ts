@@ -96,7 +96,7 @@ test('the AWS Lambda example rejects duplicate headers that AWS has merged', asy
   assert.equal((await call({ authorization, 'content-type': `${type},${type}` }, PLANT))[0], 415)
 })
 
-const peers = { skip: skipWithoutPeers() }
+const peers = { skip: skipWithoutPeers }
 
 test('the Cloud Functions example keeps ids beyond 2^53 exact', peers, async (t) => {
   const code = `import { getTestServer } from '@google-cloud/functions-framework/testing'

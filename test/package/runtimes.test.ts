@@ -66,7 +66,7 @@ async function startInProject(
 }
 
 for (const name of Object.keys(SERVICE_COMMANDS)) {
-  suite(`in ${name}`, { skip: skipWithoutPeers(), timeout: 60_000 }, () => {
+  suite(`in ${name}`, { skip: skipWithoutPeers, timeout: 60_000 }, () => {
     test('a service', async (t) => {
       const port = await findFreePort()
       const main = addTestOwners(FRAMEWORK_EXAMPLES[0]!.code).replace('3000', `${port}, '127.0.0.1'`)

@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { createServer } from 'node:https'
-import type { Oas3_1Definition } from '@redocly/openapi-core'
 import type express from 'express'
 import {
   createPlantStore,
@@ -155,4 +154,3 @@ export const livez: unknown = openapi.paths['/livez']
 // @ts-expect-error the OpenAPI document is readonly
 openapi.info.title = 'Weeds'
 export const mounted: object = { ...openapi, servers: [{ url: '/api/v1' }] }
-export const forTools: Pick<Oas3_1Definition, 'info' | 'paths' | 'security' | 'tags'> = openapi

@@ -73,6 +73,7 @@ const INFERRED = `
 /** A host that passes the OpenAPI document to OpenAPI tools. */
 const OPENAPI_TOOLS = `
   import swagger from '@fastify/swagger'
+  import type { Oas3_1Definition } from '@redocly/openapi-core'
   import { middleware } from 'express-openapi-validator'
   import fastify from 'fastify'
   import type { OpenAPI, OpenAPIV3, OpenAPIV3_1 } from 'openapi-types'
@@ -81,6 +82,7 @@ const OPENAPI_TOOLS = `
   const mounted = { ...openapi, servers: [{ url: '/api/v1' }] }
   export const documents: [OpenAPI.Document, OpenAPIV3.Document, OpenAPIV3_1.Document] = [openapi, mounted, openapi]
   export const objects: [oas30.OpenAPIObject, oas31.OpenAPIObject] = [openapi, mounted]
+  export const redocly: Pick<Oas3_1Definition, 'info' | 'paths' | 'security' | 'tags'> = openapi
   void fastify().register(swagger, { openapi })
   void fastify().register(swagger, { mode: 'static', specification: { document: mounted } })
   middleware({ apiSpec: openapi })
@@ -90,7 +92,7 @@ const OPENAPI_TOOLS = `
 for (const compiler of COMPILERS) {
   test(
     `${compiler} emits declarations for types that a host infers from the package`,
-    { skip: skipWithoutPeers() },
+    { skip: skipWithoutPeers },
     async (t) => {
       const options = { ...NODENEXT, declaration: true }
       assert.equal(await compile(t, compiler, { 'main.mts': INFERRED, 'main.cts': INFERRED }, options), '')
@@ -99,7 +101,7 @@ for (const compiler of COMPILERS) {
 
   test(
     `${compiler} accepts the OpenAPI description as an argument of OpenAPI tools`,
-    { skip: skipWithoutPeers() },
+    { skip: skipWithoutPeers },
     async (t) => {
       assert.equal(await compile(t, compiler, { 'main.mts': OPENAPI_TOOLS }, NODENEXT), '')
     },
@@ -107,7 +109,7 @@ for (const compiler of COMPILERS) {
 
   test(
     `${compiler} compiles ES modules and CommonJS modules that use the package`,
-    { skip: skipWithoutPeers() },
+    { skip: skipWithoutPeers },
     async (t) => {
       // Also type-checks the declarations of the package.
       const options = { ...NODENEXT, skipLibCheck: false }
@@ -126,19 +128,19 @@ for (const [compiler, options] of [
   ['typescript-7.0', BUNDLER],
 ] as const) {
   const mode = options.moduleResolution
-  test(`${compiler} resolves the package with moduleResolution ${mode}`, { skip: skipWithoutPeers() }, async (t) => {
+  test(`${compiler} resolves the package with moduleResolution ${mode}`, { skip: skipWithoutPeers }, async (t) => {
     assert.equal(await compile(t, compiler, { 'main.ts': PROJECT }, options), '')
   })
 }
 
-test('the TypeScript examples in the docs compile', { skip: skipWithoutPeers() }, async (t) => {
+test('the TypeScript examples in the docs compile', { skip: skipWithoutPeers }, async (t) => {
   const blocks = ['docs/frameworks.md', 'docs/authentication.md'].flatMap((path) =>
     findCodeBlocks(readDocument(path), 'ts').map(({ code, line }) => [`${path}-${line}.mts`, code] as const),
   )
   assert.equal(await compile(t, 'typescript-6.0', Object.fromEntries(blocks), NODENEXT), '')
 })
 
-test('an owner of the wrong type is an error in the Express example', { skip: skipWithoutPeers() }, async (t) => {
+test('an owner of the wrong type is an error in the Express example', { skip: skipWithoutPeers }, async (t) => {
   const code = getCode('docs/authentication.md', 'ts', 'Express').replace('owner: user.id', 'owner: user')
   const errors = await compile(t, 'typescript-6.0', { 'main.mts': code }, NODENEXT)
   assert.match(
@@ -147,7 +149,7 @@ test('an owner of the wrong type is an error in the Express example', { skip: sk
   )
 })
 
-test('docs/stores.md shows the actual types of a store', { skip: skipWithoutPeers() }, async (t) => {
+test('docs/stores.md shows the actual types of a store', { skip: skipWithoutPeers }, async (t) => {
   const code = `
     import type * as Exported from 'plant-store'
     ${getCode('docs/stores.md', 'ts')}

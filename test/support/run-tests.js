@@ -55,11 +55,11 @@ const tests = listFiles('test')
   .filter((path) => path.endsWith('.test.ts'))
   .sort()
 
-/** Returns all files in a folder, except in folders named peers, whose packages may contain their own tests. */
+/** Returns all files in a folder, except in folders of installed packages, which may contain their own tests. */
 function listFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) return entry.name === 'peers' ? [] : listFiles(path)
+    if (entry.isDirectory()) return ['peers', 'tools'].includes(entry.name) ? [] : listFiles(path)
     return [path]
   })
 }

@@ -18,7 +18,7 @@ const CERTIFICATE_DIRECTORY = fileURLToPath(new URL('../wire/tls/', import.meta.
 
 /** Returns the skip reason of an example, or false to run it. */
 export function getSkipReason(code: string): string | false {
-  if (importsPeers(code)) return skipWithoutPeers()
+  if (importsPeers(code)) return skipWithoutPeers
   if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node version does not have node:sqlite'
   return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
 }

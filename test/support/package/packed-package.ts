@@ -25,7 +25,9 @@ const PROJECTS_DIRECTORY = join(ROOT, 'test/peers/projects')
 const LOCK_FILE = join(PROJECTS_DIRECTORY, 'lock')
 
 /** Folders with the commands of installed packages. */
-const COMMAND_DIRECTORIES = ['node_modules/.bin', 'test/peers/node_modules/.bin'].map((path) => join(ROOT, path))
+const COMMAND_DIRECTORIES = ['node_modules/.bin', 'test/peers/node_modules/.bin', 'test/tools/node_modules/.bin'].map(
+  (path) => join(ROOT, path),
+)
 const PATH = [dirname(process.execPath), ...COMMAND_DIRECTORIES, process.env['PATH']].join(delimiter)
 
 /**

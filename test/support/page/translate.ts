@@ -1,4 +1,4 @@
-import type { Page } from 'puppeteer-core'
+import type { Page } from './puppeteer.ts'
 
 /**
  * Translates a page as a browser's translator does: replaces each text node with `font` elements, including text that

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { after, type TestContext } from 'node:test'
-import { launch, type Browser, type Page } from 'puppeteer-core'
 import { memoryStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
 import { createWebUiAssets } from '../../../src/standalone/paths/page/assets.ts'
+import { importTool, skipWithoutTools } from '../package/peers.ts'
 import { TOKEN } from '../program/program.ts'
 import { createTestListener as createProgramListener } from '../program/test-listener.ts'
-import { skipUnlessNode24 } from '../skip-reasons.ts'
 import { getPort, serve } from '../wire/service.ts'
+import type { Browser, Page } from './puppeteer.ts'
 
 const { TEST_CHROMIUM, TEST_REQUIRE_ALL } = process.env
 const lookupCommands = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].map(
@@ -21,7 +21,7 @@ if (chromium === '' && TEST_REQUIRE_ALL === '1')
 
 /** The skip reason for tests that need a browser, or false to run them. */
 export const skipWithoutChromium: string | false =
-  skipUnlessNode24 || (chromium === '' && 'install Chromium, or set TEST_CHROMIUM to its path')
+  skipWithoutTools || (chromium === '' && 'install Chromium, or set TEST_CHROMIUM to its path')
 
 /** The tests of a file share one browser; each test has its own profile. */
 let browser: Promise<Browser> | undefined
@@ -214,9 +214,7 @@ export class WebUiPage {
  * browser reports errors.
  */
 export async function openPage(t: TestContext, service: Service = {}, hash = ''): Promise<WebUiPage> {
-  // Chromium's sandbox doesn't work for root, as in most containers. The sandbox isn't needed, because the page is
-  // trusted.
-  browser ??= launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  browser ??= launchBrowser()
   const context = await (await browser).createBrowserContext()
   const plantPage = new WebUiPage(await context.newPage())
   // On a busy machine, the default of 30 seconds may be too short.
@@ -230,6 +228,13 @@ export async function openPage(t: TestContext, service: Service = {}, hash = '')
   await plantPage.page.setViewport({ width: 1280, height: 900 })
   await plantPage.page.goto(`${plantPage.url}/${hash}`)
   return plantPage
+}
+
+async function launchBrowser(): Promise<Browser> {
+  const { launch } = await importTool<{ launch: (options: object) => Promise<Browser> }>('puppeteer-core')
+  // Chromium's sandbox doesn't work for root, as in most containers. The sandbox isn't needed, because the page is
+  // trusted.
+  return launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
 }
 
 /** Opens the web UI with ada's token, and waits until her plants are shown. */

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
-import axe from 'axe-core'
-import type { SerializedAXNode } from 'puppeteer-core'
 import { memoryStore } from '../../../../src/index.ts'
 import {
   skipWithoutChromium,
@@ -11,6 +9,8 @@ import {
   type WebUiPage,
 } from '../../../support/page/web-ui-page.ts'
 import { TOKEN } from '../../../support/program/program.ts'
+import { importTool } from '../../../support/package/peers.ts'
+import type { AccessibilityNode } from '../../../support/page/puppeteer.ts'
 
 const SCHEMES = ['light', 'dark'] as const
 
@@ -38,9 +38,17 @@ async function takeScreenshot({ page }: WebUiPage, selector: string, blursFocus 
   return page.screenshot({ clip, encoding: 'base64' })
 }
 
+/** The parts of an axe report that the tests use. */
+interface AxeResults {
+  readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[]
+}
+
 async function assertAccessible({ page }: WebUiPage, what: string): Promise<void> {
-  if (!(await page.evaluate(`'axe' in globalThis`))) await page.evaluate(axe.source)
-  const { violations } = (await page.evaluate(`axe.run({ resultTypes: ['violations'] })`)) as axe.AxeResults
+  if (!(await page.evaluate(`'axe' in globalThis`))) {
+    const { default: axe } = await importTool<{ default: { source: string } }>('axe-core')
+    await page.evaluate(axe.source)
+  }
+  const { violations } = (await page.evaluate(`axe.run({ resultTypes: ['violations'] })`)) as AxeResults
   assert.deepEqual(
     violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)]),
     [],
@@ -222,12 +230,12 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     const page = await openAsAda(t, { store: createStoreWithFerns(1) })
     await page.openLogEntry()
     await page.clickInRow('1', 'Delete')
-    const nodes: SerializedAXNode[] = []
-    const walk = (node: SerializedAXNode): void => {
+    const nodes: AccessibilityNode[] = []
+    const walk = (node: AccessibilityNode): void => {
       nodes.push(node)
       node.children?.forEach(walk)
     }
-    walk((await page.page.accessibility.snapshot({ interestingOnly: false }))!)
+    walk(await page.page.accessibility.snapshot({ interestingOnly: false }))
     const named = (...roles: string[]) => nodes.filter(({ role }) => roles.includes(role)).map(({ name }) => name)
     assert.deepEqual([named('alert').length, named('status').length], [4, 5])
     assert.deepEqual(

@@ -11,7 +11,7 @@ export default {
     ],
     nodeArgs: ['--import', 'tsx', '--test-reporter', 'tap'],
   },
-  ignorePatterns: ['coverage', 'test/peers', 'bench/peers'],
+  ignorePatterns: ['coverage', 'test/peers', 'test/tools', 'bench/peers'],
   tempDirName: 'coverage/mutation',
   cleanTempDir: 'always',
   reporters: ['clear-text', 'progress-append-only'],
