@@ -6,7 +6,6 @@ import { readMember } from '../option-checks.ts'
 import { clearTimeout, setTimeout } from '../timers.ts'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 import { headerValuesOf, rawHeadersOf } from './header-fields.ts'
-import { MAX_DEPTH } from './json.ts'
 import { isTruncated, streamOf } from './transport.ts'
 
 const MAX_DISCARD_BYTES = 16 * 1024 * 1024
@@ -140,7 +139,7 @@ export function readParsedBody(
   let bytes = toBytes(rawBody) ?? toBytes(body)
   if (bytes === undefined && typeof body === 'object' && body !== null) {
     onParsedObject()
-    bytes = encodeObject(body, maxBytes)
+    bytes = encodeObject(body as ParsedObject)
   }
   if (bytes === undefined) throw new TypeError(`The body was already read: ${BODY_PARSER_HINT}`)
   if (bytes.length > maxBytes) throw createBodyTooLargeError(maxBytes)
@@ -153,46 +152,23 @@ function toBytes(body: unknown): Uint8Array | undefined {
   return typeof body === 'string' ? Buffer.from(body) : undefined
 }
 
+type ParsedObject = Readonly<Record<'id' | 'name' | 'tag', unknown>>
+
 /**
- * Encodes a parsed object as JSON. Returns undefined unless its id is a safe integer or a bigint, because a double
- * beyond 2^53 might have been rounded.
+ * Encodes the id, name and tag of a parsed object as JSON. Returns undefined unless the id is a safe integer or a
+ * bigint, because a double beyond 2^53 might have been rounded.
  */
-function encodeObject(body: object, maxBytes: number): Uint8Array | undefined {
-  // The copy calls each getter only once, so that the value that is checked is the value that is used.
-  const members = { ...(body as { readonly id?: unknown }) }
-  const isExact = Number.isSafeInteger(members.id) || typeof members.id === 'bigint'
-  return isExact ? Buffer.from(writeJson(members, maxBytes)) : undefined
+function encodeObject(body: ParsedObject): Uint8Array | undefined {
+  const id = readMember(body, 'id')
+  const isExact = Number.isSafeInteger(id) || typeof id === 'bigint'
+  return isExact ? Buffer.from(`{"id":${String(id)}${encodeText(body, 'name')}${encodeText(body, 'tag')}}`) : undefined
 }
 
-/** Like JSON.stringify, but doesn't call `toJSON`, and stops when the text exceeds the limits on size or nesting. */
-function writeJson(root: object, maxBytes: number): string {
-  let text = ''
-  let isLimitExceeded = false
-
-  function writeValue(value: unknown, depth: number): void {
-    if (typeof value === 'string') text += JSON.stringify(value)
-    else if (typeof value === 'number' && !Number.isFinite(value)) text += 'null'
-    else if (typeof value !== 'object' || value === null) text += String(value)
-    else writeMembers(value, depth)
-  }
-  function writeMembers(value: object, depth: number): void {
-    const isArray = Array.isArray(value)
-    text += isArray ? '[' : '{'
-    let separator = ''
-    for (const key of isArray ? value.keys() : Object.keys(value)) {
-      isLimitExceeded ||= depth > MAX_DEPTH || text.length > maxBytes
-      if (isLimitExceeded) return
-      const member = (value as Record<string, unknown>)[key]
-      // JSON.stringify omits these too. For example, decimal.js numbers have an own property that is a function.
-      if (member === undefined || typeof member === 'function' || typeof member === 'symbol') continue
-      text += isArray ? separator : separator + JSON.stringify(key) + ':'
-      separator = ','
-      writeValue(member, depth + 1)
-    }
-    if (!isLimitExceeded) text += isArray ? ']' : '}'
-  }
-  writeValue(root, 1)
-  return text
+/** A value other than a string or null is encoded as 0, because it's invalid anyway. */
+function encodeText(body: ParsedObject, name: 'name' | 'tag'): string {
+  const value = readMember(body, name)
+  if (value === undefined) return ''
+  return `,"${name}":${typeof value === 'string' || value === null ? JSON.stringify(value) : 0}`
 }
 
 /** Whether the request has a body that hasn't completely arrived yet. */

@@ -31,7 +31,7 @@ interface JsonMember {
  */
 export const parseJson = (bytes: Uint8Array): JsonValue => new JsonParser(bytes).readText()
 
-export const MAX_DEPTH = 64
+const MAX_DEPTH = 64
 
 /** Returned instead of a byte at the end of the body. */
 const END_OF_INPUT = -1
