@@ -11,12 +11,12 @@ import {
   PLANT_STORE_MAP,
   PROGRAM,
   PROGRAM_METRICS,
+  type Workload,
 } from './contestants.ts'
 import type { Database } from './databases.ts'
-import type { ExpectedResponse } from './response-reader.ts'
 
 /** A benchmark scenario: a request that is sent to each contestant repeatedly, and the plants that exist beforehand. */
-export interface Case {
+export interface Case extends Workload {
   readonly name: string
   /** All ratios are relative to the first contestant. */
   readonly contestants: readonly Contestant[]
@@ -31,10 +31,6 @@ export interface Case {
   readonly seedCount: number | { readonly perSecond: number }
   /** Returns the request that creates the nth of these plants. */
   readonly seedRequest: (n: number) => string
-  /** Returns the nth request of the run. */
-  readonly request: (n: number) => string
-  /** The expected response to every request in a run. */
-  readonly expectedResponse: Required<ExpectedResponse>
 }
 
 /** Has the same length as the random tokens that the standalone server generates. */

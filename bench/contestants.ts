@@ -1,4 +1,11 @@
-import type { Case } from './cases.ts'
+import type { ExpectedResponse } from './response-reader.ts'
+
+/** The requests of a run, and the response that all of them get. */
+export interface Workload {
+  /** Returns the nth request of the run. */
+  readonly request: (n: number) => string
+  readonly expectedResponse: Required<ExpectedResponse>
+}
 
 /** An implementation of the service. */
 export interface Contestant {
@@ -11,8 +18,8 @@ export interface Contestant {
   readonly hasConcurrentWrites?: true
   /** Whether the contestant sends the same response to every request, and so doesn't need any plants. */
   readonly isConstant?: true
-  /** Replaces the request and the expected response of the case. */
-  readonly overrides?: Pick<Case, 'request' | 'expectedResponse'>
+  /** Replaces the workload of the case. */
+  readonly overrides?: Workload
   /** Whether the contestant runs only if `--against` lists it. */
   readonly isOptional?: true
 }
