@@ -1,10 +1,14 @@
 import { Duplex } from 'node:stream'
 import type { Simulation } from '../simulation.ts'
 import type { Timer } from '../virtual-time.ts'
-import type { Client } from './client.ts'
 
 /** What the socket needs from the client's end of the connection. */
-type ConnectionReceiver = Pick<Client, 'getNextReadTime' | 'receive' | 'receiveEnd' | 'onClose'>
+interface ConnectionReceiver {
+  getNextReadTime(): number
+  receive(bytes: Buffer): void
+  receiveEnd(): void
+  onClose(): void
+}
 
 /** The server's end of a connection. Simulates Node's socket and the kernel. */
 export class SimulatedSocket extends Duplex {
