@@ -17,21 +17,7 @@ import { INVALID_PREFIX } from '../clients.ts'
 import type { Simulation } from '../simulation.ts'
 import { getPlantKey, listPlantsAfter, type Call, type ReferenceModel } from '../reference-model.ts'
 import type { Scenario } from './scenario.ts'
-import { isProbeWrite } from './traffic-checker.ts'
-
-/** A query, and the calls that it serves. */
-export interface TrackedQuery {
-  readonly query: Query
-  /** Undefined for an inspection, and for the statements of a ping. */
-  readonly statement: Statement | undefined
-  /** The calls whose plants the query writes. */
-  readonly writes: readonly Call[]
-  readonly reads: readonly Call[]
-  /** Whether the table existed when the query was sent. */
-  readonly hadTable: boolean
-  /** Whether the store had found the table before. */
-  readonly hasFoundSchema: boolean
-}
+import { isProbeWrite, type TrackedQuery } from './tracked-query.ts'
 
 const LARGE_BYTES = 1024
 

@@ -4,7 +4,6 @@ import tls from 'node:tls'
 import { NoResponseError } from '../../../src/stores/postgres/errors.ts'
 import type { Simulation } from '../simulation.ts'
 import { Stub } from '../virtual-time.ts'
-import type { Session } from './session.ts'
 import type { ConnectFault, CancelFault, StatementFault, Scenario } from './scenario.ts'
 
 const netConnectStub = new Stub<(options: NetConnectOpts, onConnect?: () => void) => Socket>(net, 'connect')
@@ -13,16 +12,23 @@ const tlsConnectStub = new Stub<(options: { readonly socket: Socket }) => Socket
 /** The length of a CancelRequest. The only other message is an SSLRequest. */
 const CANCEL_LENGTH = 16
 
+/** What the network needs from a session. */
+interface CancelableSession {
+  pendingCancels: number
+  unansweredCancelAt: number | undefined
+  cancel(requestedAt: number): void
+}
+
 /** Delivers messages between servers and clients. During an outage, all messages wait for its end. */
 export class Network {
   readonly world: Simulation
-  readonly sessions = new Map<number, Session>()
+  readonly sessions = new Map<number, CancelableSession>()
   readonly nextStatementFault: () => StatementFault | undefined
   readonly nextInspectionFault: () => StatementFault | undefined
   readonly nextConnectFault: () => ConnectFault | undefined
   readonly #nextCancelFault: () => CancelFault | undefined
   /** The session whose statement is about to be canceled. */
-  sessionToCancel: Session | undefined
+  sessionToCancel: CancelableSession | undefined
   /** When a client last abandoned a cancellation or a reachability check. */
   abandonedAt = -Infinity
   unreachableSince = Infinity
@@ -72,10 +78,10 @@ class Socket extends EventEmitter {
   readonly #network: Network
   readonly #fault: CancelFault
   readonly #requestedAt: number
-  readonly #session: Session | undefined
+  readonly #session: CancelableSession | undefined
   #isOpen = true
 
-  constructor(network: Network, fault: CancelFault, session: Session | undefined) {
+  constructor(network: Network, fault: CancelFault, session: CancelableSession | undefined) {
     super()
     this.#session = session
     if (session !== undefined) session.pendingCancels++

@@ -6,9 +6,10 @@ import type { Simulation } from '../simulation.ts'
 import type { Call } from '../reference-model.ts'
 import type { Network } from './network.ts'
 import { SERVER_ERRORS, WRITE_FAILURES, type ConnectFault, type Scenario } from './scenario.ts'
-import type { TrackedQuery, Cluster } from './cluster.ts'
+import type { Cluster } from './cluster.ts'
 import { isInspection, Session } from './session.ts'
-import { isProbeWrite, TrafficChecker } from './traffic-checker.ts'
+import { isProbeWrite, type TrackedQuery } from './tracked-query.ts'
+import { TrafficChecker } from './traffic-checker.ts'
 
 interface Waiter {
   readonly resolve: (session: Session) => void

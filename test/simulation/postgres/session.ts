@@ -2,9 +2,11 @@ import { EventEmitter } from 'node:events'
 import type { Connection, Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
 import { INSPECT_TABLE } from '../../../src/stores/postgres/table-inspection.ts'
 import { createServerError } from '../../support/database/errors.ts'
-import type { Pool } from './pool.ts'
-import { SERVER_ERRORS, type StatementFault } from './scenario.ts'
-import type { TrackedQuery } from './cluster.ts'
+import type { Simulation } from '../simulation.ts'
+import type { Cluster } from './cluster.ts'
+import type { Network } from './network.ts'
+import { SERVER_ERRORS, type Scenario, type StatementFault } from './scenario.ts'
+import type { TrackedQuery } from './tracked-query.ts'
 
 /** A statement in flight. */
 interface Statement {
@@ -18,6 +20,19 @@ interface Statement {
   readonly isCommittedElsewhere: boolean
 }
 
+/** What a session needs from its pool. */
+interface SessionPool {
+  readonly world: Simulation
+  readonly network: Network
+  readonly cluster: Cluster
+  readonly scenario: Scenario
+  readonly isClosed: boolean
+  onQuery(session: Session, query: Query): TrackedQuery
+  onResponse(session: Session, trackedQuery: TrackedQuery, response: QueryResult | Error): void
+  onSessionLost(session: Session, error: Error): void
+  release(session: Session, error: Error | undefined): void
+}
+
 /** A pooled connection and its session on the server. */
 export class Session extends EventEmitter implements Connection {
   readonly host = 'postgres.invalid'
@@ -26,7 +41,7 @@ export class Session extends EventEmitter implements Connection {
   readonly ssl: boolean
   readonly leader: number
   readonly number: number
-  readonly #pool: Pool
+  readonly #pool: SessionPool
   isCheckedOut = false
   /** Whether the session still exists on the server. */
   isOpen = true
@@ -52,7 +67,7 @@ export class Session extends EventEmitter implements Connection {
   /** Whether the server has reported that it ended the session. */
   #isEndedByServer = false
 
-  constructor(pool: Pool) {
+  constructor(pool: SessionPool) {
     super()
     const { cluster, scenario } = pool
     this.#pool = pool

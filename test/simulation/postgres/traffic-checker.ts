@@ -1,7 +1,9 @@
-import type { Query, QueryResult } from '../../../src/stores/postgres/pool.ts'
+import type { QueryResult } from '../../../src/stores/postgres/pool.ts'
 import type { Call } from '../reference-model.ts'
-import type { Pool } from './pool.ts'
-import type { TrackedQuery } from './cluster.ts'
+import type { Simulation } from '../simulation.ts'
+import type { Scenario } from './scenario.ts'
+import type { Session } from './session.ts'
+import { isProbeWrite, type TrackedQuery } from './tracked-query.ts'
 
 /** The maximum number of times that a statement is sent if it fails with conflicts. */
 const MAX_ATTEMPTS = 5
@@ -15,9 +17,17 @@ export const PERMANENT_ERRORS: ReadonlySet<string | undefined> = new Set(['42P01
 const KINDS = ['create', 'delete'] as const
 type Kind = (typeof KINDS)[number]
 
+/** What the checker needs from the store's pool. */
+interface CheckedPool {
+  readonly world: Simulation
+  readonly scenario: Scenario
+  readonly sessions: ReadonlySet<Session>
+  readonly hasRejectedName: boolean
+}
+
 /** Checks that a store sends neither too many statements nor too few. */
 export class TrafficChecker {
-  readonly #pool: Pool
+  readonly #pool: CheckedPool
   /** When a write of each kind may have failed in a way that makes pings probe. */
   readonly #failedAt = { create: -Infinity, delete: -Infinity }
   /** The kinds of writes that certainly failed. */
@@ -33,7 +43,7 @@ export class TrafficChecker {
   /** The last query with a response, and the response. */
   #lastResponse: { readonly trackedQuery: TrackedQuery; readonly response: QueryResult | Error } | undefined
 
-  constructor(pool: Pool) {
+  constructor(pool: CheckedPool) {
     this.#pool = pool
   }
 
@@ -124,9 +134,6 @@ export class TrafficChecker {
 }
 
 const getCode = (error: unknown): string | undefined => (error as { code?: string } | undefined)?.code
-
-/** Whether a query is a ping's probe. */
-export const isProbeWrite = ({ text }: Query): boolean => text.includes('repeat(')
 
 /** Returns the length of the current series of conflicts of a call. */
 function countConflicts({ statements }: Call): number {
