@@ -1,5 +1,6 @@
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
+import noImportCycles from './test/support/no-import-cycles.js'
 
 /** Modules that don't depend on the service, so every other module can import them. */
 const BASE = ['scheduler.ts', 'maybe-promise.ts', 'option-checks.ts', 'timers.ts', 'version.ts']
@@ -167,6 +168,11 @@ export default defineConfig(
       // Numbers have the same form in a template as in code.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
+  },
+  {
+    files: ['**/*.ts', '**/*.js'],
+    plugins: { local: { rules: { 'no-import-cycles': noImportCycles } } },
+    rules: { 'local/no-import-cycles': 'error' },
   },
   ...IMPORT_DIRECTION,
   TIMERS,
