@@ -64,6 +64,8 @@ export async function packPackage(): Promise<Readonly<Record<'tarball' | 'folder
       continue
     }
     try {
+      // The previous lock holder may have created the folder between the check and the lock.
+      if (existsSync(folder)) break
       for (const name of await readdir(PROJECTS_DIRECTORY)) {
         if (name !== 'lock') await rm(join(PROJECTS_DIRECTORY, name), { recursive: true })
       }
