@@ -1,9 +1,14 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { Client, Pool, type PoolConfig } from 'pg'
 import type { CleanupScope } from '../child-process.ts'
 import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
+
+/** The length of a SHA-256 digest in bytes. */
+const DIGEST_LENGTH = 32
 
 const serverUrl = process.env['TEST_POSTGRES_URL']
 
@@ -83,8 +88,35 @@ async function createDatabase(): OpeningDatabase {
   return [{ host, port, user, password, database }, {}, drop]
 }
 
-async function startPglite(): OpeningDatabase {
+/** Creates a database from a cached copy of its data directory, because running initdb takes seconds. */
+async function createPglite(): Promise<PGlite> {
+  // Optimizing the machine code of PostgreSQL takes longer than the statements of most test files.
+  setFlagsFromString('--liftoff-only')
+  const modules = new URL('../../../node_modules/', import.meta.url)
+  const manifest = await readFile(new URL('@electric-sql/pglite/package.json', modules), 'utf8')
+  const { version } = JSON.parse(manifest) as { version: string }
+  const cacheDirectory = new URL('.cache/pglite/', modules)
+  const cacheFile = new URL(`${version}.tar`, cacheDirectory)
+  // The file starts with a digest, because PGlite crashes the process if it's damaged.
+  const cached = await readFile(cacheFile).catch(() => Buffer.alloc(0))
+  const [digest, archive] = [cached.subarray(0, DIGEST_LENGTH), cached.subarray(DIGEST_LENGTH)]
+  if (digest.equals(hash(archive))) return PGlite.create({ loadDataDir: new Blob([archive]) })
   const db = await PGlite.create()
+  const newArchive = Buffer.from(await (await db.dumpDataDir('none')).arrayBuffer())
+  await mkdir(cacheDirectory, { recursive: true })
+  // Written to a temporary file and renamed, because another process could be reading the cache file.
+  const temporary = new URL(`${cacheFile.href}.${process.pid}`)
+  await writeFile(temporary, [hash(newArchive), newArchive])
+  await rename(temporary, cacheFile)
+  return db
+}
+
+function hash(bytes: Uint8Array): Buffer {
+  return createHash('sha256').update(bytes).digest()
+}
+
+async function startPglite(): OpeningDatabase {
+  const db = await createPglite()
   const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 100 })
   await server.start()
   const port = Number(server.getServerConn().split(':').at(-1))
