@@ -1,12 +1,12 @@
 // Responses that the driver can't parse: `pg` parses in a listener, where an exception would crash the process.
 import assert from 'node:assert/strict'
 import { createServer, connect } from 'node:net'
-import { suite, test, type TestContext } from 'node:test'
+import { after, suite, test, type TestContext } from 'node:test'
 import { Pool } from 'pg'
 import { postgresStore } from '../../../src/stores/postgres/postgres-store.ts'
 import { closeOnParseError } from '../../../src/stores/postgres/close-on-parse-error.ts'
 import { captureError } from '../../support/database/errors.ts'
-import { openProxiedDatabase } from '../../support/database/postgres-database.ts'
+import { openDatabase } from '../../support/database/postgres-database.ts'
 import { startProgram } from '../../support/program/program.ts'
 import { startMessageServer } from '../../support/wire/message-server.ts'
 import { listen, getPort } from '../../support/wire/service.ts'
@@ -43,10 +43,11 @@ const MESSAGES = {
   'an unknown authentication method': '520000000800000007',
 }
 
-suite('a response that the driver cannot parse (denial of service by an uncaught exception)', () => {
+suite('a response that the driver cannot parse (denial of service by an uncaught exception)', async () => {
+  const { url } = await openDatabase({ after })
+
   for (const [name, message] of Object.entries(MESSAGES)) {
     test(`results in a 500 response and a new connection (${name})`, async (t) => {
-      const { url } = await openProxiedDatabase(t)
       const { port, tamper, replacedCount } = await startTamperingProxy(t, Number(new URL(url).port))
       const own = new URL(url)
       own.port = String(port)
@@ -62,7 +63,6 @@ suite('a response that the driver cannot parse (denial of service by an uncaught
   }
 
   test('an unreadable response closes the connection even in a pool created by the application', async (t) => {
-    const { url } = await openProxiedDatabase(t)
     const { port, tamper } = await startTamperingProxy(t, Number(new URL(url).port))
     const own = new URL(url)
     own.port = String(port)
