@@ -23,7 +23,10 @@ export async function runWithCleanup(main: (scope: CleanupScope) => Promise<void
   process.exit()
 }
 
-/** Starts a child process. It's killed when the scope ends, because some processes take a while to exit on SIGTERM. */
+/**
+ * Starts a child process. It's killed when the scope ends: by default with SIGKILL, because some processes take a while
+ * to exit on SIGTERM.
+ */
 export function startChild(
   t: CleanupScope,
   command: string,
@@ -33,7 +36,7 @@ export function startChild(
   const child = spawn(command, args, options)
   const exited = once(child, 'exit')
   t.after(async () => {
-    child.kill('SIGKILL')
+    child.kill(options.killSignal ?? 'SIGKILL')
     await exited
   })
   return child

@@ -74,11 +74,24 @@ export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Pro
 /**
  * Starts a server in the foreground. It is killed after the test.
  * @param home its home directory, which also contains its log file
+ * @param killSignal the signal that kills it
  */
-export function startProcess(t: CleanupScope, file: string, args: readonly string[], home?: string): ChildProcess {
+export function startProcess(
+  t: CleanupScope,
+  file: string,
+  args: readonly string[],
+  home?: string,
+  killSignal?: NodeJS.Signals,
+): ChildProcess {
   const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
   const env = { PATH: process.env['PATH'], HOME: home }
-  const child = startChild(t, file, args, { ...serverUser, cwd: '/', env, stdio: ['ignore', output, output] })
+  const child = startChild(t, file, args, {
+    ...serverUser,
+    cwd: '/',
+    env,
+    stdio: ['ignore', output, output],
+    killSignal,
+  })
   if (typeof output === 'number') closeSync(output)
   return child
 }
@@ -284,7 +297,9 @@ export async function startPgpool(
     ...settings,
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
-  startProcess(t, PGPOOL, ['-n', '-f', file, '-a', join(folder, 'hba'), '-F', join(folder, 'pcp')], folder)
+  const args = ['-n', '-f', file, '-a', join(folder, 'hba'), '-F', join(folder, 'pcp')]
+  // The child processes of Pgpool-II would survive SIGKILL.
+  startProcess(t, PGPOOL, args, folder, 'SIGINT')
   await waitUntilListening(port)
   await waitUntilResponding(port)
   return port
