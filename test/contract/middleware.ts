@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
-import { PEERS, requirePeer, skipWithoutPeers } from '../support/package/peers.ts'
+import { PEERS, requirePeer, skipWithoutPeers } from '../support/package/extra-packages.ts'
 
 /** Middleware that a host runs before the service. */
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void

@@ -8,7 +8,7 @@ import { programDescription } from '../../src/standalone/paths/program-descripti
 import type { Limits } from '../../src/http-server/limits.ts'
 import { overrideStore } from '../support/database/override-store.ts'
 import { assertMatchesOpenApi, findOperation, OPERATIONS } from '../support/package/openapi-validator.ts'
-import { requirePeer, skipWithoutPeers } from '../support/package/peers.ts'
+import { requirePeer, skipWithoutPeers } from '../support/package/extra-packages.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { post, sendRequest, servePlants } from '../support/wire/service.ts'
 import { serveStandalone } from '../support/program/test-listener.ts'

@@ -5,7 +5,7 @@ import { ERRORS } from '../../src/http/errors.ts'
 import { OPERATIONS, RESOURCE_PATHS } from '../../src/operations.ts'
 import { readMarkdownFiles, readTableColumn } from '../support/package/documents.ts'
 import { runScript } from '../support/package/packed-package.ts'
-import { skipWithoutTools } from '../support/package/peers.ts'
+import { skipWithoutTools } from '../support/package/extra-packages.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
 test('the README lists every operation', () => {

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { createWebUiListener, skipWithoutChromium, openPage, type WebUiPage } from '../support/page/web-ui-page.ts'
-import { skipWithoutPeers } from '../support/package/peers.ts'
+import { skipWithoutPeers } from '../support/package/extra-packages.ts'
 import { TOKEN } from '../support/program/program.ts'
 
 const BUNDLE = new URL('../peers/node_modules/swagger-ui-dist/swagger-ui-bundle.js', import.meta.url)

@@ -8,7 +8,7 @@ import { SCRIPT, STYLE } from '../../src/standalone/paths/page/texts.ts'
 import { startChild, type CleanupScope } from '../support/child-process.ts'
 import { getCode } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
-import { skipWithoutPeers } from '../support/package/peers.ts'
+import { skipWithoutPeers } from '../support/package/extra-packages.ts'
 
 // The webpack command is in a separate package, so webpack is called through its API.
 const WEBPACK = `${getCode('docs/deployment.md', 'cjs', 'Bundling')}

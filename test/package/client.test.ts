@@ -5,7 +5,7 @@ import { build, transform } from 'esbuild'
 import { memoryStore } from '../../src/index.ts'
 import { serveBlankPage, openPage, skipWithoutChromium } from '../support/page/web-ui-page.ts'
 import { createProject, packPackage, runScript } from '../support/package/packed-package.ts'
-import { skipWithoutPeers } from '../support/package/peers.ts'
+import { skipWithoutPeers } from '../support/package/extra-packages.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
 import { createService, getPort, serve } from '../support/wire/service.ts'
 

@@ -13,7 +13,7 @@ import { createDatabasePath, openSqlite } from '../support/database/sqlite-file.
 import { findPrograms, readDocument } from '../support/package/documents.ts'
 import { FRAMEWORK_EXAMPLES, getProtocol, getSkipReason, startExample } from '../support/package/examples.ts'
 import { createProject } from '../support/package/packed-package.ts'
-import { skipWithoutPeers } from '../support/package/peers.ts'
+import { skipWithoutPeers } from '../support/package/extra-packages.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'

@@ -3,7 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { installPackage, packPackage, runScript } from '../support/package/packed-package.ts'
-import { importTool, skipWithoutTools } from '../support/package/peers.ts'
+import { importTool, skipWithoutTools } from '../support/package/extra-packages.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
 /** Types that public types consist of, but that the package doesn't export under a name. */

@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { CHECKS } from '../../src/conformance/checks.ts'
 import { getCode, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
-import { skipWithoutPeers } from '../support/package/peers.ts'
+import { skipWithoutPeers } from '../support/package/extra-packages.ts'
 
 /** The `test` option and the command that the document shows for each runner. */
 const rows = readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)

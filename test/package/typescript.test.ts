@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { findCodeBlocks, getCode, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
-import { PEERS, skipWithoutPeers } from '../support/package/peers.ts'
+import { PEERS, skipWithoutPeers } from '../support/package/extra-packages.ts'
 
 /** A project that uses every entry point, and a type error that the compiler must report. */
 const PROJECT = `

@@ -10,7 +10,7 @@ import type { Protocol } from '../wire/client.ts'
 import { authenticate } from '../../contract/contract-cases.ts'
 import { findPrograms, readDocument, type CodeBlock } from './documents.ts'
 import { createProject, ENV_WITHOUT_COVERAGE } from './packed-package.ts'
-import { importsPeers, skipWithoutPeers } from './peers.ts'
+import { importsPeers, skipWithoutPeers } from './extra-packages.ts'
 
 const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
 const REPORT_LISTENING = new URL('../program/report-listening.js', import.meta.url).href

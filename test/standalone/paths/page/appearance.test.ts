@@ -9,7 +9,7 @@ import {
   type WebUiPage,
 } from '../../../support/page/web-ui-page.ts'
 import { TOKEN } from '../../../support/program/program.ts'
-import { importTool } from '../../../support/package/peers.ts'
+import { importTool } from '../../../support/package/extra-packages.ts'
 import type { AccessibilityNode } from '../../../support/page/puppeteer.ts'
 
 const SCHEMES = ['light', 'dark'] as const
