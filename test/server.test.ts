@@ -7,6 +7,7 @@ import { checkReady } from '../src/standalone/command-line.ts'
 import { createPlants } from './support/database/create-plants.ts'
 import { createImportFlags, Program, startProgram, TOKEN } from './support/program/program.ts'
 import { createDatabasePath, skipWithoutSqlite as needsSqlite } from './support/database/sqlite-file.ts'
+import { skipWithoutCommand } from './support/skip-reasons.ts'
 import { createTempDirectory, createTempFile } from './support/temp-files.ts'
 import { findFreePort } from './support/wire/find-free-port.ts'
 import { getPort, serve, servePlants } from './support/wire/service.ts'
@@ -24,6 +25,8 @@ async function runUntilExit(
 async function assertExits(status: number, stderr: string, ...run: Parameters<typeof runUntilExit>): Promise<void> {
   assert.deepEqual(await runUntilExit(...run), { status, stdout: '', stderr: `plant-store: ${stderr}` })
 }
+
+const needsCurl = { skip: skipWithoutCommand('curl') }
 
 /** Runs the curl command that the program has printed. */
 function runPrintedCommand({ stdout }: Program): string {
@@ -46,24 +49,28 @@ const { engines, version } = JSON.parse(readFileSync('package.json', 'utf8')) as
 const invalidPortMessage = 'PORT must be an integer from 0 to 65535'
 
 suite('the standalone server', () => {
-  test('prints a demo token, a working curl command and a web UI link if no tokens are configured', async (t) => {
-    const program = new Program({ PORT: '0' })
-    t.after(() => program.stop())
-    const address = (await program.stdout.waitForLine((line) => line.includes('#token=')))!.trim()
-    const [listening, token] = program.stdout.lines
-    assert.match(program.stdout.lines.join('\n'), /demo token, which stays in your browser's history\):\n\n *http:/)
-    assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
-    assert.match(
-      token!,
-      /^No tokens are configured\. This demo token \(owner: demo\) is valid until the server stops: [\w-]{32}$/,
-    )
-    assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
-    assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
-    assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
-  })
+  test(
+    'prints a demo token, a working curl command and a web UI link if no tokens are configured',
+    needsCurl,
+    async (t) => {
+      const program = new Program({ PORT: '0' })
+      t.after(() => program.stop())
+      const address = (await program.stdout.waitForLine((line) => line.includes('#token=')))!.trim()
+      const [listening, token] = program.stdout.lines
+      assert.match(program.stdout.lines.join('\n'), /demo token, which stays in your browser's history\):\n\n *http:/)
+      assert.match(listening!, /^plant-store listening on http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
+      assert.match(
+        token!,
+        /^No tokens are configured\. This demo token \(owner: demo\) is valid until the server stops: [\w-]{32}$/,
+      )
+      assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
+      assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
+      assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
+    },
+  )
 
   for (const shell of ['sh', 'bash']) {
-    test(`prints export commands that set URL and TOKEN in ${shell}`, async (t) => {
+    test(`prints export commands that set URL and TOKEN in ${shell}`, needsCurl, async (t) => {
       const program = new Program({ PORT: '0', HOST: '::1' })
       t.after(() => program.stop())
       await program.stdout.waitForLine((line) => line.includes('#token='))
@@ -73,7 +80,7 @@ suite('the standalone server', () => {
     })
   }
 
-  test('prints a curl command that works even if the Unix socket path contains a quote', async (t) => {
+  test('prints a curl command that works even if the Unix socket path contains a quote', needsCurl, async (t) => {
     const program = new Program({ HOST: join(createTempDirectory(t), "it's.sock") })
     t.after(() => program.stop())
     await program.stdout.waitForLine((line) => line.includes('curl'))

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { stopLookups, hasPendingLookups, lookup, waitForLookups } from '../../src/stores/lookup.ts'
+import { skipWithoutMountNamespace } from '../support/skip-reasons.ts'
 import { createTempFile } from '../support/temp-files.ts'
 
 const lookUp = (hostname: string): Promise<unknown> =>
@@ -32,11 +33,9 @@ suite('lookup', () => {
   })
 })
 
-const skip = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
-
 test(
   'lookup sends a single query for 20 connections while the name server does not respond',
-  { skip, timeout: 60_000 },
+  { skip: skipWithoutMountNamespace, timeout: 60_000 },
   async (t) => {
     const socket = createSocket('udp4')
     t.after(() => socket.close())

@@ -29,6 +29,12 @@ export const skipWithoutStrace: string | false =
   spawnSync('strace', ['true']).status !== 0 &&
   'strace is not installed, or not permitted'
 
+/** The skip reason for tests that replace a system file in a mount namespace, or false to run them. */
+export const skipWithoutMountNamespace: string | false =
+  process.env['TEST_REQUIRE_ALL'] !== '1' &&
+  spawnSync('unshare', ['-m', 'true']).status !== 0 &&
+  'mount namespaces are not permitted, or unshare is not installed'
+
 /** The skip reason for tests that need a network namespace, or false to run them. */
 export const skipWithoutNetworkNamespace: string | false =
   process.env['TEST_REQUIRE_ALL'] !== '1' &&

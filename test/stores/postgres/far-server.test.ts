@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { Program, startProgram } from '../../support/program/program.ts'
+import { skipWithoutMountNamespace } from '../../support/skip-reasons.ts'
 import { createTempFile } from '../../support/temp-files.ts'
 import { waitUntil } from '../../support/wait-until.ts'
 import { skipWithoutDebianServers, PostgresServer } from '../../support/wire/debian-servers.ts'
@@ -103,9 +104,7 @@ test('--migrate reports the connection timeout if the server never responds', { 
   assert.deepEqual(program.stderr.lines, [`plant-store: ${problem}`])
 })
 
-const needsNamespaces = (process.platform !== 'linux' || process.getuid?.() !== 0) && 'run as root on Linux'
-
-suite('unresponsive DNS servers', { skip: needsNamespaces, timeout: 120_000 }, () => {
+suite('unresponsive DNS servers', { skip: skipWithoutMountNamespace, timeout: 120_000 }, () => {
   /** Starts a program whose DNS server never responds. Its resolver retries for 20 s. */
   async function startWithoutNames(t: TestContext, environment: Readonly<Record<string, string>> = {}) {
     const socket = createSocket('udp4')
