@@ -17,7 +17,7 @@ export interface MiddlewareChain {
 
 const require = createRequire(import.meta.url)
 
-/** Loads a package by name, because the aliases of old versions have no types. They are installed in `test/peers`. */
+/** Loads a package by name, because old versions, which are installed in `test/peers`, have no types. */
 function loadPackage(name: string): unknown {
   return PEERS.includes(name) ? requirePeer(name) : require(name)
 }

@@ -1,6 +1,9 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 
+/** How long a child process may take to exit before it's killed. */
+const MAX_EXIT_MS = 10_000
+
 /** Runs cleanup callbacks when it ends. Both a test context and the scope of a manual test script implement it. */
 export interface CleanupScope {
   after(callback: () => unknown): unknown
@@ -37,7 +40,9 @@ export function startChild(
   const exited = once(child, 'exit')
   t.after(async () => {
     child.kill(options.killSignal ?? 'SIGKILL')
-    await exited
+    // The process might ignore another signal.
+    const timer = setTimeout(() => child.kill('SIGKILL'), MAX_EXIT_MS)
+    await exited.finally(() => clearTimeout(timer))
   })
   return child
 }
