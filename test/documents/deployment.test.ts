@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { EDGE_CASE_TEXTS } from '../../src/conformance/edge-cases.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
-import { startChild } from '../support/child-process.ts'
+import { startChild, waitForOutput } from '../support/child-process.ts'
 import { skipWithoutPostgres, openDatabase } from '../support/database/postgres-database.ts'
 import {
   postgresBin,
@@ -37,7 +37,7 @@ test('a server started through node_modules/.bin exits with status 0 on SIGTERM'
   const env = { ...ENV_WITHOUT_COVERAGE, PORT: '0' }
   const child = startChild(t, join(folder, 'node_modules/.bin/plant-store'), [], { env })
   const exited = once(child, 'exit')
-  await once(child.stdout!, 'data')
+  await waitForOutput(child)
   child.kill('SIGTERM')
   assert.deepEqual(await exited, [0, null])
 })
@@ -76,8 +76,8 @@ test(
     const settings = Array.from(unit.matchAll(/^Environment=(\w+)=(.*)$/gm), ([, name, value]) => [name!, value])
     const env = { ...(Object.fromEntries(settings) as NodeJS.ProcessEnv), PORT: '0' }
     const child = startChild(t, process.execPath, args, { env })
-    const [line] = (await once(child.stdout!, 'data')) as [Buffer]
-    const port = Number(/:(\d+)\n/.exec(String(line))![1])
+    const line = await waitForOutput(child)
+    const port = Number(/:(\d+)\n/.exec(line)![1])
     assert.equal((await sendToPort(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
     assert.equal((await sendToPort(port, get('', '/readyz'))).status, 200)
   },

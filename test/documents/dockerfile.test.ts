@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { waitForOutput } from '../support/child-process.ts'
 import { skipWithoutSqlite as needsSqlite } from '../support/database/sqlite-file.ts'
 import { getCode, readDocument } from '../support/package/documents.ts'
 import { packPackage, runScript, ENV_WITHOUT_COVERAGE } from '../support/package/packed-package.ts'
@@ -85,7 +86,7 @@ suite('the Dockerfile', () => {
       const PLANT_STORE_URL = needsSqlite === false ? `sqlite:${join(cwd, 'data/plants.db')}` : 'memory:'
       const program = startInstruction(stage, 'CMD', cwd, { PORT, PLANT_STORE_TOKENS_FILE, PLANT_STORE_URL })
       t.after(() => program.kill('SIGKILL'))
-      await once(program.stdout!, 'data')
+      await waitForOutput(program)
       assert.deepEqual(await check(), [0, ''])
       program.kill('SIGTERM')
       assert.equal((await waitForExit(program))[0], 0)

@@ -11,6 +11,7 @@ import { EDGE_CASE_IDS, EDGE_CASE_OWNERS, EDGE_CASE_TEXTS } from '../../src/conf
 import { memoryStore } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
+import { waitForChild } from '../support/child-process.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { getCode } from '../support/package/documents.ts'
@@ -106,7 +107,7 @@ test('OpenTelemetry spans contain the route of the request, even during a shutdo
   await sendToPort(port, get(ADA_TOKEN, '/nothing'))
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
-  await once(child, 'message')
+  await waitForChild(child, 'message')
   const [response] = await late.send('{"id":2,"name":"Late"}').readResponses(1)
   assert.equal(response!.status, 200)
   assert.deepEqual(await exited, [0, null])
@@ -250,7 +251,7 @@ test('a node:https server loads a new certificate on SIGHUP', { timeout: 60_000 
 
   writeFileSync(join(project, 'localhost.crt'), TLS.cert.subarray(0, 100))
   child.kill('SIGHUP')
-  await once(child, 'message')
+  await waitForChild(child, 'message')
   assert.equal(await readCommonName(), '127.0.0.1')
   assert.equal((await first.send(get(ADA_TOKEN))).body, '[]')
 })

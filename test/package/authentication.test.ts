@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type CryptoKey } from 'jose'
+import { waitForChild } from '../support/child-process.ts'
 import { findPrograms, readDocument } from '../support/package/documents.ts'
 import { startExample } from '../support/package/examples.ts'
 import { close, get, getPort, post, sendToPort, serve, type TestResponse } from '../support/wire/service.ts'
@@ -36,7 +36,7 @@ test('the example with issueToken accepts a token until it is revoked', async (t
   const { port, child } = await startExample(t, findExample('issueToken') + called)
   async function call(argument: string) {
     child.send(argument)
-    return ((await once(child, 'message')) as unknown[])[0]
+    return waitForChild<unknown>(child, 'message')
   }
 
   const token = String(await call(''))

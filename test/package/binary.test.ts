@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, suite, test, type TestContext } from 'node:test'
 import { CONTRACT_CASES } from '../contract/contract-cases.ts'
 import { testCases, getCaseToken, type ComparedResponse } from '../contract/check-cases.ts'
-import { startChild } from '../support/child-process.ts'
+import { startChild, waitForOutput } from '../support/child-process.ts'
 import { packPackage, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutChromium, openAsAda } from '../support/page/web-ui-page.ts'
 import { GENERATED_REQUEST_ID, TOKEN } from '../support/program/program.ts'
@@ -37,8 +37,8 @@ suite('the single-file executable', { skip }, () => {
   ): Promise<[port: number, child: ChildProcess]> {
     const env = { PATH: '', PORT: '0', PLANT_STORE_URL: 'sqlite:plants.db', ...settings }
     const child = startChild(t, command!, args, { cwd, env })
-    const [line] = (await once(child.stdout!, 'data')) as [Buffer]
-    return [Number(/listening on .*:(\d+)$/m.exec(String(line))![1]), child]
+    const line = await waitForOutput(child)
+    return [Number(/listening on .*:(\d+)$/m.exec(line)![1]), child]
   }
 
   test("the build prints the executable's size and bundled packages", () => {
@@ -107,7 +107,7 @@ suite('the single-file executable', { skip }, () => {
     slow.send('Content-Type: application/json\r\nContent-Length: 22\r\n\r\n')
     await slow.waitFor(/100 Continue/)
     child.kill('SIGTERM')
-    await once(child.stderr!, 'data')
+    await waitForOutput(child, 'stderr')
     assert.match(await slow.send('{"id":1,"name":"Fern"}').closed, /HTTP\/1\.1 200 OK/)
     assert.deepEqual(await once(child, 'exit'), [0, null])
   })

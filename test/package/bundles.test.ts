@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { SCRIPT, STYLE } from '../../src/standalone/paths/page/texts.ts'
-import { startChild, type CleanupScope } from '../support/child-process.ts'
+import { startChild, waitForOutput, type CleanupScope } from '../support/child-process.ts'
 import { getCode } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/extra-packages.ts'
@@ -50,8 +49,8 @@ async function createBundle(t: CleanupScope, command: string, entry = PROGRAM): 
 async function startBundle(t: CleanupScope, path: string, page: '0' | '1'): Promise<string> {
   const env = { PORT: '0', PLANT_STORE_TOKENS: 'ada:YWRh', PLANT_STORE_PAGE: page }
   const child = startChild(t, process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  const [line] = (await Promise.race([once(child.stdout!, 'data'), once(child, 'close')])) as unknown[]
-  return /listening on (\S+)/.exec(String(line))![1]!
+  const line = await waitForOutput(child)
+  return /listening on (\S+)/.exec(line)![1]!
 }
 
 function fetchPlants(url: string): Promise<Response> {

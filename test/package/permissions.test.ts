@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
-import { startChild } from '../support/child-process.ts'
+import { startChild, waitForOutput } from '../support/child-process.ts'
 import { packPackage } from '../support/package/packed-package.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
@@ -67,7 +66,7 @@ suite(
       const [args, options] = await prepareServer(t, [...NETWORK_FLAGS, read, write], { ...FILE, ...SQLITE, ...SOCKET })
       const path = join(options.cwd, 'sock')
       const child = startChild(t, process.execPath, args, options)
-      assert.equal(String(await once(child.stdout!, 'data')), `plant-store listening on unix:${path}\n`)
+      assert.equal(await waitForOutput(child), `plant-store listening on unix:${path}\n`)
       const client = await RawConnection.open(path)
       const fields = 'HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer YWRh\r\nContent-Type: application/json\r\n'
       client.send(`POST /plants ${fields}Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"}`)

@@ -1,15 +1,23 @@
 // Runs the tests in the given files and folders, or by default all tests except the slow ones. Options are passed to
-// Node's test runner: npm test -- test/plants test/http/body.test.ts --test-name-pattern=limit
+// Node: npm test -- test/plants test/http/body.test.ts --test-name-pattern=limit
+// With --test-reporter=spec, Node's own test runner and reporter are used.
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { relative, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { selectEnvironment } from './environment.js'
+import { describePrograms } from './installed-programs.js'
+import { Progress } from './progress.js'
+import { runFiles } from './run-files.js'
 import { compile } from './typescript-hooks.js'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
 const TYPESCRIPT_FLAGS = ['--import', import.meta.resolve('./typescript.js')]
+
+// Node's warning that stripping types is experimental helps nobody who runs the tests.
+process.removeAllListeners('warning')
 
 // Compiles all files once, so that the test processes don't have to.
 for (const path of ['src', 'test', 'bench'].flatMap(listFiles)) {
@@ -27,7 +35,10 @@ if (!isMeasuringCoverage)
   process.env.NODE_COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url))
 
 /** More processes than cores, because most tests spend most of their time waiting. */
-const CONCURRENCY = `--test-concurrency=${2 * availableParallelism()}`
+const DEFAULT_CONCURRENCY = 2 * availableParallelism()
+
+/** How long a test file may take, in seconds. The slowest one takes less than a tenth of it on an idle machine. */
+const LIMIT_SECONDS = Number(process.env.TEST_FILE_SECONDS ?? 300)
 
 /** Slow tests with outages, load, compilers or browsers. They run only if they are named, or for coverage. */
 const SLOW_TESTS = [
@@ -77,17 +88,27 @@ const options = args.filter((argument) => argument.startsWith('--'))
 const names = args.filter((argument) => !argument.startsWith('--'))
 const unknown = names.filter((name) => findTests(name).length === 0)
 
-/** The spec reporter lists all failures again at the end of its output. */
-const REPORTER = options.some((option) => option.startsWith('--test-reporter')) ? [] : ['--test-reporter=spec']
+const CONCURRENCY = /^--test-concurrency=(.*)$/
+const concurrency = Number(options.map((option) => CONCURRENCY.exec(option)?.[1]).find(Boolean) ?? DEFAULT_CONCURRENCY)
 
 if (unknown.length > 0) {
   console.error(`No tests found at ${unknown.join(', ')}. Write the value of an option after "=".`)
   process.exitCode = 2
 } else {
   const excluded = isMeasuringCoverage ? EXCLUDED_FROM_COVERAGE : SLOW_TESTS
-  const files = names.length > 0 ? new Set(names.flatMap(findTests)) : tests.filter((file) => !excluded.includes(file))
-  const runner = [...TYPESCRIPT_FLAGS, CONCURRENCY, ...REPORTER, ...options, '--test', ...files]
-  const { status, error } = spawnSync(process.execPath, runner, { stdio: 'inherit' })
-  if (error !== undefined) throw error
-  process.exitCode = status ?? 1
+  const files =
+    names.length > 0
+      ? tests.filter((file) => names.some((name) => findTests(name).includes(file)))
+      : tests.filter((file) => !excluded.includes(file))
+  if (options.some((option) => option.startsWith('--test-reporter'))) {
+    const nodeArgs = [...TYPESCRIPT_FLAGS, `--test-concurrency=${concurrency}`, ...options, '--test', ...files]
+    const { status } = spawnSync(process.execPath, nodeArgs, { stdio: 'inherit', env: selectEnvironment(process.env) })
+    process.exitCode = status ?? 1
+  } else {
+    console.log(describePrograms())
+    const nodeArgs = [...TYPESCRIPT_FLAGS, ...options.filter((option) => !CONCURRENCY.test(option))]
+    const progress = new Progress(files.length)
+    await runFiles(files, { nodeArgs, concurrency, limitSeconds: LIMIT_SECONDS, progress })
+    process.exitCode = progress.finish() ? 0 : 1
+  }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
-import type { CleanupScope } from '../child-process.ts'
+import { waitForOutput, type CleanupScope } from '../child-process.ts'
 import { sqliteStore, type SqliteHandle, type SqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { createTempDirectory } from '../temp-files.ts'
 
@@ -67,7 +67,7 @@ export async function runInOtherProcess(
     process.stdin.once('data', () => setTimeout(() => { database.close(); process.exit() }, ${closeDelayMs}))`
   const child = spawn(process.execPath, ['-e', script, path, sql], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill())
-  await once(child.stdout, 'data')
+  await waitForOutput(child)
   return async () => {
     const exited = once(child, 'exit')
     child.stdin.write('end')

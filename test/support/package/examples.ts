@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startChild, type CleanupScope } from '../child-process.ts'
+import { startChild, waitForChild, type CleanupScope } from '../child-process.ts'
 import type { Protocol } from '../wire/client.ts'
 import { authenticate } from '../../contract/contract-cases.ts'
 import { findPrograms, readDocument, type CodeBlock } from './documents.ts'
@@ -84,8 +83,6 @@ export async function startExample(
   })
   // Drains the output, so that the process never blocks on a full pipe.
   child.stdout!.resume()
-  const exited = once(child, 'exit').then(() => [])
-  const [port] = (await Promise.race([once(child, 'message'), exited])) as [number?]
-  assert.ok(port !== undefined, 'the example exited before it listened')
+  const port = await waitForChild<number>(child, 'message')
   return { port, child }
 }

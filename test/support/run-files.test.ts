@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { suite, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { startChild, waitForChild, waitForOutput } from './child-process.ts'
+import { createTempFile } from './temp-files.ts'
+import { waitUntil } from './wait-until.ts'
+
+interface ProgressListener {
+  finish(): boolean
+}
+interface Output {
+  readonly isTTY: boolean
+  readonly columns: number
+  write(text: string): void
+}
+interface RunOptions {
+  readonly nodeArgs: readonly string[]
+  readonly concurrency: number
+  readonly limitSeconds: number
+  readonly progress: ProgressListener
+}
+
+// TypeScript would require declaration files for static imports.
+const { Progress } = (await import(import.meta.resolve('./progress.js'))) as {
+  Progress: new (total: number, output: Output) => ProgressListener
+}
+const { runFiles } = (await import(import.meta.resolve('./run-files.js'))) as {
+  runFiles: (files: readonly string[], options: RunOptions) => Promise<void>
+}
+
+const TYPESCRIPT = fileURLToPath(new URL('typescript.js', import.meta.url))
+
+/** Runs test files with the given code, and returns what was printed and whether all tests have passed. */
+async function run(t: TestContext, codes: readonly string[], limitSeconds = 60, isTTY = false) {
+  const imports = `import { spawn } from 'node:child_process'
+    import { suite, test } from 'node:test'\n`
+  const files = codes.map((code, i) => createTempFile(t, imports + code, `${i}.test.mjs`))
+  let printed = ''
+  const progress = new Progress(files.length, { isTTY, columns: 80, write: (text: string) => void (printed += text) })
+  await runFiles(files, { nodeArgs: [], concurrency: 2, limitSeconds, progress })
+  return { files, hasPassed: progress.finish(), printed }
+}
+
+suite('the test runner', () => {
+  test('prints only failures, the reasons of skipped tests, and the totals', async (t) => {
+    const { printed, hasPassed, files } = await run(t, [
+      `test('passes', () => console.log('quiet'))
+      test('is skipped', { skip: 'x is not installed' }, () => {})`,
+      `suite('outer', () => test('fails', () => { throw new Error('a fault') }))
+      test('is skipped', { skip: 'x is not installed' }, () => {})
+      console.log('loud')`,
+    ])
+    assert.equal(hasPassed, false)
+    assert.match(printed, /^\nFAILED \S+1\.test\.mjs: outer > fails\n {2}Error: a fault\n {6}at /)
+    assert.match(printed, /\n {4}loud\n/)
+    assert.doesNotMatch(printed, /quiet/)
+    const [, summary] = printed.split('\nFailed:\n')
+    assert.equal(
+      summary!.replace(/in \d+ s/, 'in 1 s'),
+      `  ${files[1]}: outer > fails\n\nSkipped:\n     2  x is not installed\n\n2 files in 1 s\n1 passed, 1 failed, 2 skipped\n`,
+    )
+  })
+
+  test('shows the number of files and the slowest one on a terminal', async (t) => {
+    const { printed } = await run(t, [`test('a', () => {})`, `test('b', () => {})`], 60, true)
+    assert.match(printed, /\r\x1b\[Kfile 1 of 2, 0 failed, running for \d s: \S+/)
+    assert.match(printed, /\n2 passed, 0 failed, 0 skipped\n$/)
+  })
+
+  test('kills a file that exceeds the time limit, and the processes it has started', async (t) => {
+    const code = `process.on('SIGTERM', () => {})
+      test('ends', () => {})
+      test('hangs', () => {
+        console.log(spawn('sleep', ['300'], { stdio: 'inherit' }).pid)
+        return new Promise(() => setInterval(() => {}, 1000))
+      })`
+    const { printed, hasPassed, files } = await run(t, [code, `test('passes', () => {})`], 2)
+    assert.equal(hasPassed, false)
+    assert.ok(
+      printed.includes(`FAILED ${files[0]}\n  The file was killed after 2 s. The last test that ended: ends.\n`),
+    )
+    const pid = Number(/^ {4}(\d+)$/m.exec(printed)![1])
+    await waitUntil(() => !isRunning(pid))
+    assert.match(printed, /\n2 passed, 1 failed, 0 skipped\n$/)
+  })
+
+  for (const [what, code, message] of [
+    ['exits before its tests end', 'process.exit(3)', 'The process exited with status 3.'],
+    ['is killed', `process.kill(process.pid, 'SIGKILL')`, 'The process was ended by SIGKILL.'],
+    ["can't be loaded", `import './missing.mjs'`, 'The process exited with status 1.'],
+  ] as const) {
+    test(`reports a file that ${what}`, async (t) => {
+      const { printed, hasPassed } = await run(t, [code])
+      assert.equal(hasPassed, false)
+      assert.ok(printed.includes(`  ${message} The last test that ended: none.\n`), printed)
+    })
+  }
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+const TERMINAL = {
+  ...{ FORCE_COLOR: '1', NO_COLOR: '1', CI: 'true', TERM: 'dumb', NODE_OPTIONS: '--no-warnings' },
+  ...{ TZ: 'Pacific/Kiritimati', LANG: 'C', LC_ALL: 'C', PLANT_STORE_TOKENS: 'a:b', PORT: '1' },
+}
+
+test('child processes of tests inherit no variables of the terminal and the shell', async (t) => {
+  const code = `import { execFileSync } from 'node:child_process'
+    console.log(execFileSync('env', { encoding: 'utf8' }))`
+  const file = createTempFile(t, code, 'env.test.mjs')
+  const env = { ...process.env, ...TERMINAL, TEST_EXAMPLE: '1' }
+  const { stdout } = spawnSync(process.execPath, ['--import', TYPESCRIPT, file], { env, encoding: 'utf8' })
+  const names = stdout.split('\n').map((line) => line.split('=')[0]!)
+  assert.deepEqual(
+    Object.keys(TERMINAL).filter((name) => names.includes(name)),
+    [],
+  )
+  assert.ok(names.includes('PATH') && names.includes('TEST_EXAMPLE'))
+})
+
+test('the variables of the terminal and the shell are removed from the environment of this process', () => {
+  assert.deepEqual(
+    Object.keys(TERMINAL).filter((name) => name in process.env),
+    [],
+  )
+})
+
+suite('waiting for a child process', () => {
+  test('ends when the child prints something', async (t) => {
+    const child = startChild(t, 'sh', ['-c', 'echo ready; exec sleep 300'], {})
+    assert.equal(await waitForOutput(child), 'ready\n')
+  })
+
+  test('fails if the child exits first', async (t) => {
+    const child = startChild(t, 'sh', ['-c', 'exit 3'], {})
+    await assert.rejects(waitForOutput(child), { message: 'sh -c exit 3 exited with 3 before "data"' })
+  })
+
+  test('fails if the child is killed before it sends a message', async (t) => {
+    const child = startChild(t, 'sh', ['-c', 'kill -9 $$'], {})
+    await assert.rejects(waitForChild(child, 'message'), { message: /exited with SIGKILL before "message"$/ })
+  })
+})
