@@ -13,6 +13,7 @@ import {
   type BenchRun,
   formatTable,
 } from './report/table.ts'
+import { TimeLeft } from './report/time-left.ts'
 import { runOnNodeVersions } from './node-versions.ts'
 
 function selectContestants(
@@ -38,16 +39,34 @@ function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {
   )
 }
 
-/** Runs rounds of a case until the ratios are precise enough, or until the maximum number of rounds is reached. */
-async function compare(theCase: Case, options: Options): Promise<Row[]> {
+/**
+ * Runs rounds of a case until the ratios are precise enough, or until the maximum number of rounds is reached.
+ * @param position such as "case 3 of 16"
+ * @param onFirstRound called with the rows after the first round
+ */
+async function compare(
+  theCase: Case,
+  options: Options,
+  position: string,
+  timeLeft: TimeLeft,
+  onFirstRound: (rows: readonly Row[]) => void,
+): Promise<Row[]> {
   const contestants = selectContestants(theCase, options)
   const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as RoundMetrics[] }))
   for (let round = 1; round <= options.rounds; round++) {
-    if (round > MIN_ROUNDS && hasNarrowIntervals(rows, options)) break
-    showProgress(`${theCase.name}: round ${round} of ${options.rounds}`)
+    if (round > MIN_ROUNDS && hasNarrowIntervals(rows, options)) {
+      timeLeft.finish(0, (options.rounds - round + 1) * contestants.length)
+      break
+    }
+    showProgress(`${position}, ${theCase.name}: round ${round} of ${options.rounds}, at most ${String(timeLeft)} left`)
     const measure = options.wire === 'memory' ? measureInMemory : measureRound
     const measurements: readonly RoundMetrics[] = await measure(theCase, contestants, options)
     for (const [index, { rounds }] of rows.entries()) rounds.push(measurements[index]!)
+    timeLeft.finish(contestants.length)
+    if (round === 1) {
+      showProgress('')
+      onFirstRound(rows)
+    }
   }
   showProgress('')
   return rows
@@ -86,15 +105,27 @@ async function main(): Promise<void> {
         .join(', '),
     )
   }
+  const timeLeft = new TimeLeft(contestants.length * rounds, duration)
+  if (!options.json) {
+    console.log(
+      `Measures the CPU time per request in ${options.cases.length} cases, one after another. Takes at most ${String(timeLeft)}; to see less, use --case, --rounds and --duration.`,
+    )
+  }
   const results: CaseResult[] = []
-  for (const theCase of options.cases) {
+  for (const [index, theCase] of options.cases.entries()) {
     const skipped = theCase.database?.unavailableReason
     if (skipped !== undefined) {
       results.push({ case: theCase.name, skipped, contestants: [] })
       if (!options.json) console.log(`\nskipping ${theCase.name}: ${skipped}`)
       continue
     }
-    const rows = await compare(theCase, options)
+    const position = `case ${index + 1} of ${options.cases.length}`
+    if (!options.json && !process.stderr.isTTY) console.log(`\n${position}, at most ${String(timeLeft)} left`)
+    const rows = await compare(theCase, options, position, timeLeft, (firstRows) => {
+      // The other tables don't appear before all rounds of their case are complete.
+      if (index > 0 || rounds === 1 || options.json) return
+      console.log(`\nAfter the first of at most ${rounds} rounds:\n${formatTable(theCase, firstRows, wire)}`)
+    })
     results.push({ case: theCase.name, contestants: rows })
     if (!options.json) console.log(`\n${formatTable(theCase, rows, wire)}`)
   }

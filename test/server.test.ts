@@ -7,6 +7,7 @@ import { checkReady } from '../src/standalone/command-line.ts'
 import { createPlants } from './support/database/create-plants.ts'
 import { createImportFlags, Program, startProgram, TOKEN } from './support/program/program.ts'
 import { createDatabasePath, skipWithoutSqlite as needsSqlite } from './support/database/sqlite-file.ts'
+import { getCode } from './support/package/documents.ts'
 import { skipWithoutCommand } from './support/skip-reasons.ts'
 import { createTempDirectory, createTempFile } from './support/temp-files.ts'
 import { findFreePort } from './support/wire/find-free-port.ts'
@@ -28,10 +29,13 @@ async function assertExits(status: number, stderr: string, ...run: Parameters<ty
 
 const needsCurl = { skip: skipWithoutCommand('curl') }
 
-/** Runs the curl command that the program has printed. */
-function runPrintedCommand({ stdout }: Program): string {
-  const line = stdout.lines.find((line) => line.includes('curl'))
-  return execFileSync('sh', ['-c', `${line!} --silent --write-out ' %{http_code}'`], { encoding: 'utf8' })
+const README_CURL_LINES = getCode('README.md', 'sh', 'Quick start', 1).trimEnd().split('\n')
+const README_OUTPUT = getCode('README.md', 'text')
+
+/** Runs the commands that the program has printed, and returns their output. */
+function runPrintedCommands({ stdout }: Program): string {
+  const commands = stdout.lines.filter((line) => /^ {2}(?:export|curl) /.test(line)).join('\n')
+  return execFileSync('sh', ['-c', commands.replaceAll('curl ', 'curl --silent ')], { encoding: 'utf8' })
 }
 
 /** Node arguments that make the program see another Node version. */
@@ -50,7 +54,7 @@ const invalidPortMessage = 'PORT must be an integer from 0 to 65535'
 
 suite('the standalone server', () => {
   test(
-    'prints a demo token, a working curl command and a web UI link if no tokens are configured',
+    'prints a demo token, the curl commands of the README and a web UI link if no tokens are configured',
     needsCurl,
     async (t) => {
       const program = new Program({ PORT: '0' })
@@ -63,7 +67,12 @@ suite('the standalone server', () => {
         token!,
         /^No tokens are configured\. This demo token \(owner: demo\) is valid until the server stops: [\w-]{32}$/,
       )
-      assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
+      assert.equal(runPrintedCommands(program), README_OUTPUT)
+      const curlLines = program.stdout.lines.filter((line) => line.startsWith('  curl '))
+      assert.deepEqual(
+        curlLines.map((line) => line.trim()),
+        README_CURL_LINES,
+      )
       assert.equal(address, [listening, token].map((line) => line!.split(' ').at(-1)).join('/#token='))
       assert.match(await (await fetch(address)).text(), /<dd>1\.0\.0<\/dd>[^]*<dd>memory<\/dd>/)
     },
@@ -80,11 +89,11 @@ suite('the standalone server', () => {
     })
   }
 
-  test('prints a curl command that works even if the Unix socket path contains a quote', needsCurl, async (t) => {
+  test('prints curl commands that work even if the Unix socket path contains a quote', needsCurl, async (t) => {
     const program = new Program({ HOST: join(createTempDirectory(t), "it's.sock") })
     t.after(() => program.stop())
-    await program.stdout.waitForLine((line) => line.includes('curl'))
-    assert.equal(runPrintedCommand(program), '{"name":"Monstera deliciosa","tag":"tropical"} 200')
+    await program.stdout.waitForLine((line) => line.includes('DELETE'))
+    assert.equal(runPrintedCommands(program), README_OUTPUT)
   })
 
   test('disables the web UI and its link with PLANT_STORE_PAGE=0', async (t) => {
@@ -116,6 +125,7 @@ suite('the standalone server', () => {
         stdout,
         /^Usage: plant-store \[--help \| --version \| --ready \| --migrate\]\n[^]*^ {2}PLANT_STORE_TOKENS_FILE$/m,
       )
+      assert.match(stdout, /^ {2}PLANT_STORE_URL=memory:\n.*sqlite:plants\.db/m)
       assert.equal(stderr, '')
     })
   }

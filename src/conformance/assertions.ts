@@ -176,12 +176,17 @@ interface CheckContext {
   readonly whileBroken: <T>(call: () => Promise<T>) => Promise<T>
 }
 
-/** Wraps a store so that calls time out after `timeoutMs`, and so that errors name the call that failed. */
-export function wrapStore(store: Store, timeoutMs: number): TestedStore {
+/**
+ * Wraps a store so that calls time out after `timeoutMs`, and so that errors name the call that failed.
+ * @param ownerSuffix appended to each owner
+ */
+export function wrapStore(store: Store, timeoutMs: number, ownerSuffix = ''): TestedStore {
   const methods = store as unknown as Readonly<Record<StoreMethod, ((...args: unknown[]) => unknown) | undefined>>
   const wrappedMethods = (Object.keys(STORE_METHODS) as StoreMethod[]).map((name) => {
-    const call = (...args: unknown[]): unknown =>
-      awaitCall(formatCall(name, ...args), () => methods[name]?.(...args), timeoutMs)
+    const call = (...given: unknown[]): unknown => {
+      const args = given.map((argument, i) => (i === 0 ? `${String(argument)}${ownerSuffix}` : argument))
+      return awaitCall(formatCall(name, ...args), () => methods[name]?.(...args), timeoutMs)
+    }
     return [name, call] as const
   })
   return Object.fromEntries(wrappedMethods) as TestedStore

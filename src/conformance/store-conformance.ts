@@ -14,6 +14,8 @@ import { FAILURE_CHECKS } from './failure-checks.ts'
 export interface ConformanceOptions<S extends Store = Store> {
   /** Registers a test. Pass `test` from node:test, Vitest or Jest, or `it` from Mocha. */
   readonly test: (name: string, run: () => Promise<void>) => unknown
+  /** The name of the store, which precedes the names of the tests. @default '' */
+  readonly name?: string | undefined
   /** Creates an empty store. Called once for each test; the test closes the store when it ends. */
   readonly create: () => MaybePromise<S>
   /**
@@ -47,6 +49,7 @@ export interface ConformanceOptions<S extends Store = Store> {
  */
 export function storeConformance<S extends Store>(options: ConformanceOptions<S>): void {
   const { test, create } = options
+  const prefix = readMember(options, 'name') === undefined ? '' : `${options.name}: `
   const seed = readMember(options, 'seed') ?? 1
   const storeTimeoutMs = readMember(options, 'storeTimeoutMs') ?? 10_000
   const breakWrites = readMember(options, 'breakWrites')
@@ -55,10 +58,12 @@ export function storeConformance<S extends Store>(options: ConformanceOptions<S>
     throw new TypeError('`breakWrites` and `restore` require each other: set both or neither')
   }
   const checks = { ...CHECKS, ...(breakWrites && FAILURE_CHECKS) }
+  let failures = 0
   for (const [name, check] of Object.entries(checks)) {
-    test(name, async () => {
+    test(`${prefix}${name}`, async () => {
       const created = await awaitCall('The create option', create, storeTimeoutMs)
-      const store = wrapStore(created, storeTimeoutMs)
+      // A call that timed out in a failed test may still create plants, even in the store of the next test.
+      const store = wrapStore(created, storeTimeoutMs, failures === 0 ? '' : ` ${failures}`)
       async function whileBroken<T>(call: () => Promise<T>): Promise<T> {
         await awaitCall('The breakWrites option', () => breakWrites!(created), storeTimeoutMs)
         return call().finally(() => awaitCall('The restore option', () => restore!(created), storeTimeoutMs))
@@ -67,6 +72,7 @@ export function storeConformance<S extends Store>(options: ConformanceOptions<S>
         await assertEmpty(store)
         await check(store, { seed, hasPing: created.ping !== undefined, whileBroken })
       } catch (error) {
+        failures++
         // A broken store may also fail to close. Report only the first error.
         await store.close().catch(() => undefined)
         throw error

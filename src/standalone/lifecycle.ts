@@ -127,16 +127,20 @@ function createStoreEventLogger(): OnStoreEvent {
 
 /** Formats commands to paste into a shell, and a link to open in a browser, for a first try with the demo token. */
 function formatWelcomeMessage(url: string, token: string, hasWebUi: boolean): string {
-  const headers = `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`
-  const plant = '{"id":1,"name":"Monstera deliciosa","tag":"tropical"}'
   const isTcp = url.startsWith('http:')
   const baseUrl = isTcp ? url : 'http://localhost'
   const socketOption = isTcp ? '' : `--unix-socket ${quoteForShell(url.slice('unix:'.length))} `
-  const socketHint = isTcp ? '' : ' (requests also need --unix-socket, as below)'
+  const headers = '-H "Authorization: Bearer $TOKEN"'
+  // The same commands as in the README.
+  const commands = [
+    String.raw`-w '\n' "$URL/plants" ${headers} --json '{"id":9007199254740993,"name":"Fern"}'`,
+    String.raw`-w '\n' "$URL/plants?include=id" ${headers}`,
+    String.raw`-w '%{http_code}\n' -X DELETE "$URL/plants/9007199254740993" ${headers}`,
+  ].map((args) => `  curl ${socketOption}${args}`)
   const lines = [
     `No tokens are configured. This demo token (owner: demo) is valid until the server stops: ${token}`,
-    `Paste these lines into another terminal to set URL and TOKEN${socketHint}:\n\n  export URL='${baseUrl}'\n  export TOKEN='${token}'`,
-    `Create a plant:\n\n  curl ${socketOption}'${baseUrl}/plants' ${headers} -d '${plant}'`,
+    `Paste these lines into another terminal to set URL and TOKEN:\n\n  export URL='${baseUrl}'\n  export TOKEN='${token}'`,
+    `Then create, list and delete a plant there (with curl 7.82 or later):\n\n${commands.join('\n')}`,
   ]
   if (hasWebUi && isTcp) {
     lines.push(

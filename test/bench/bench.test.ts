@@ -4,6 +4,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { Client, type Load } from '../../bench/load.ts'
 import { computeRatios } from '../../bench/report/table.ts'
 import { ResponseReader } from '../../bench/response-reader.ts'
+import { TimeLeft } from '../../bench/report/time-left.ts'
 import { median, medianInterval, percentile, Samples } from '../../bench/report/statistics.ts'
 import { getPort, serve } from '../support/wire/service.ts'
 
@@ -83,6 +84,15 @@ suite('Client', () => {
   test('rejects if the server closes a connection', async (t) => {
     const listener: RequestListener = (req) => req.socket.destroy()
     await assert.rejects(send(t, listener, { requests: 1 }), { message: 'the server closed a connection' })
+  })
+})
+
+suite('TimeLeft', () => {
+  test('estimates the time from the duration at first, and later from the finished runs', () => {
+    const timeLeft = new TimeLeft(100, 2)
+    assert.equal(String(timeLeft), '9 min')
+    timeLeft.finish(1, 89)
+    assert.equal(String(timeLeft), '1 s')
   })
 })
 

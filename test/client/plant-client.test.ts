@@ -7,6 +7,7 @@ import {
   type ListedPlant,
   type ListOptions,
   type PlantClient,
+  type PlantClientOptions,
 } from '../../src/client/plant-client.ts'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
@@ -115,6 +116,12 @@ suite('the URL of a client', () => {
       assert.throws(() => createPlantClient({ url, token: 'ada' }), TypeError)
     })
   }
+
+  test("must be set, and the error contains the option's name", () => {
+    const options = { token: 'ada' } as PlantClientOptions
+    const message = 'url must be an absolute URL, such as https://plants.example/'
+    assert.throws(() => createPlantClient(options), new TypeError(message))
+  })
 })
 
 test('a list continues past the maxLimit of the service', async (t) => {

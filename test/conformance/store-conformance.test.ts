@@ -188,6 +188,31 @@ test("closes the test's store even if the test fails", async () => {
   assert.ok(outcomes.some(({ status }) => status === 'rejected'))
 })
 
+test('prints the name of the store in the names of its tests', () => {
+  const names = [...createSuite(undefined, { name: 'my store' }).keys()]
+  assert.ok(names.length > 0 && names.every((name) => name.startsWith('my store: ')))
+})
+
+test('uses another owner after a failed test, so that its late writes fail no other test', async () => {
+  const shared = new ReferenceStore()
+  let isSlow = true
+  const suite = createSuite(undefined, {
+    storeTimeoutMs: 20,
+    create: () =>
+      createBrokenStore(() => ({
+        async create(owner, plant) {
+          const result = shared.create(owner, plant)
+          if (isSlow) await new Promise((resolve) => setTimeout(resolve, 100))
+          return result
+        },
+        list: (owner, request) => shared.list(owner, request),
+      })),
+  })
+  await assert.rejects(suite.get('returns a created plant with its id, name and tag')!(), /timed out after 20 ms\.$/)
+  isSlow = false
+  await suite.get('distinguishes a missing tag from an empty tag')!()
+})
+
 test('reproduces a failure from its seed', async () => {
   const dropTags: StoreChange = (store) => ({ create: (owner, { id, name }) => store.create(owner, { id, name }) })
   const errorOf = async (seed: number): Promise<Error> => {

@@ -19,7 +19,7 @@ import {
 import { getCode, readDocument } from '../support/package/documents.ts'
 import { packPackage, runScript, ENV_WITHOUT_COVERAGE } from '../support/package/packed-package.ts'
 import { startProgram, TOKEN } from '../support/program/program.ts'
-import { skipWithoutCommand, skipWithoutStrace } from '../support/skip-reasons.ts'
+import { skipBeforeNode, skipWithoutCommand, skipWithoutStrace } from '../support/skip-reasons.ts'
 import { get, listStoredIds, post, sendToPort } from '../support/wire/service.ts'
 import {
   createCorruptDatabase,
@@ -61,27 +61,23 @@ test(
 
 const NODE = Number.parseInt(process.versions.node)
 
-test(
-  'the systemd unit grants every Node permission that the server needs',
-  { skip: NODE < 24 && 'the permission flags need Node 24' },
-  async (t) => {
-    const folder = createTempDirectory(t)
-    cpSync(join((await packPackage()).folder, 'node_modules/plant-store'), folder, { recursive: true })
-    writeFileSync(join(folder, 'tokens'), `ada:${TOKEN}\n`)
-    const unit = UNIT.replaceAll(/\/(?:opt|etc|var\/lib)\/plant-store(?=\/)/g, folder)
-    const [, ...args] = /^ExecStart=((?:.*\\\n)*.*)/m.exec(unit)![1]!.split(/\s+\\?\s*/)
-    // The flags from the table of permissions.
-    const [, flags] = /^\| .*Node 26.* \| `(.*)` \|$/m.exec(readDocument(DEPLOYMENT_PATH).text)!
-    if (NODE >= 26) args.unshift(...flags!.split(' '))
-    const settings = Array.from(unit.matchAll(/^Environment=(\w+)=(.*)$/gm), ([, name, value]) => [name!, value])
-    const env = { ...(Object.fromEntries(settings) as NodeJS.ProcessEnv), PORT: '0' }
-    const child = startChild(t, process.execPath, args, { env })
-    const line = await waitForOutput(child)
-    const port = Number(/:(\d+)\n/.exec(line)![1])
-    assert.equal((await sendToPort(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
-    assert.equal((await sendToPort(port, get('', '/readyz'))).status, 200)
-  },
-)
+test('the systemd unit grants every Node permission that the server needs', { skip: skipBeforeNode(24) }, async (t) => {
+  const folder = createTempDirectory(t)
+  cpSync(join((await packPackage()).folder, 'node_modules/plant-store'), folder, { recursive: true })
+  writeFileSync(join(folder, 'tokens'), `ada:${TOKEN}\n`)
+  const unit = UNIT.replaceAll(/\/(?:opt|etc|var\/lib)\/plant-store(?=\/)/g, folder)
+  const [, ...args] = /^ExecStart=((?:.*\\\n)*.*)/m.exec(unit)![1]!.split(/\s+\\?\s*/)
+  // The flags from the table of permissions.
+  const [, flags] = /^\| .*Node 26.* \| `(.*)` \|$/m.exec(readDocument(DEPLOYMENT_PATH).text)!
+  if (NODE >= 26) args.unshift(...flags!.split(' '))
+  const settings = Array.from(unit.matchAll(/^Environment=(\w+)=(.*)$/gm), ([, name, value]) => [name!, value])
+  const env = { ...(Object.fromEntries(settings) as NodeJS.ProcessEnv), PORT: '0' }
+  const child = startChild(t, process.execPath, args, { env })
+  const line = await waitForOutput(child)
+  const port = Number(/:(\d+)\n/.exec(line)![1])
+  assert.equal((await sendToPort(port, post(TOKEN, '{"id":1,"name":"Fern"}'))).status, 200)
+  assert.equal((await sendToPort(port, get('', '/readyz'))).status, 200)
+})
 
 /** Lists the system calls of a systemd filter set. */
 function listSystemCalls(set: string): string[] {

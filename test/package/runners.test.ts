@@ -4,6 +4,7 @@ import { CHECKS } from '../../src/conformance/checks.ts'
 import { getCode, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
 import { skipWithoutPeers } from '../support/package/extra-packages.ts'
+import { skipBeforeNode } from '../support/skip-reasons.ts'
 
 /** The `test` option and the command that the document shows for each runner. */
 const rows = readDocument('docs/stores.md').text.matchAll(/^\| (.+?) \| `([^`]+)` \| `([^`]+)` \|$/gm)
@@ -37,10 +38,8 @@ test('docs/stores.md lists the same test runners as this test', () => {
   assert.deepEqual([...DOCUMENTED_RUNNERS.keys()], Object.keys(RUNNERS))
 })
 
-const NODE = Number.parseInt(process.versions.node)
-
 for (const [name, { isCommonJs, import: imported = '', files, since = 20 }] of Object.entries(RUNNERS)) {
-  suite(name, { skip: NODE < since ? `requires Node ${since}` : skipWithoutPeers }, () => {
+  suite(name, { skip: skipBeforeNode(since) || skipWithoutPeers }, () => {
     const { test: registers, command } = DOCUMENTED_RUNNERS.get(name)!
 
     /**
@@ -115,7 +114,7 @@ const WITH_FAKE_TIMERS = `${TEST_HELPERS}
 const JEST = "import { jest } from '@jest/globals'\nconst { useFakeTimers, useRealTimers } = jest"
 const VITEST = "import { expect, test, vi } from 'vitest'\nconst { useFakeTimers, useRealTimers } = vi"
 
-suite('stores and services work', { skip: NODE < 24 ? 'requires Node 24' : skipWithoutPeers }, () => {
+suite('stores and services work', { skip: skipBeforeNode(24) || skipWithoutPeers }, () => {
   for (const [name, head, runner, jest] of [
     ['fake timers of Vitest', VITEST, 'Vitest', {}],
     ['fake timers of Jest', JEST, 'Jest, in an ES module', {}],
@@ -150,7 +149,7 @@ const JSDOM_TESTS = {
     server.close()`,
 }
 
-suite("a service in Jest's jsdom environment", { skip: NODE < 24 ? 'requires Node 24' : skipWithoutPeers }, () => {
+suite("a service in Jest's jsdom environment", { skip: skipBeforeNode(24) || skipWithoutPeers }, () => {
   for (const [name, code] of Object.entries(JSDOM_TESTS)) {
     test(name, async (t) => {
       const files = {

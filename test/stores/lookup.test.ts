@@ -39,22 +39,21 @@ test(
   async (t) => {
     const socket = createSocket('udp4')
     t.after(() => socket.close())
-    const names = new Set<string>()
-    socket.on('message', (question) => names.add(question.toString('latin1', 13, 17))).bind(53, '127.0.0.88')
+    const names: string[] = []
+    socket.on('message', (question) => names.push(question.toString('latin1', 13, 17))).bind(53, '127.0.0.88')
     await once(socket, 'listening')
     const file = createTempFile(t, 'nameserver 127.0.0.88\noptions timeout:1 attempts:1\n')
     const code = `
     import { lookup } from './src/stores/lookup.ts'
-    const startedAt = performance.now()
     let errors = 0
     for (let count = 0; count < 20; count++) {
-      lookup('name.test', {}, (error) => error && ++errors === 20 && console.log(Math.round(performance.now() - startedAt)))
+      lookup('name.test', {}, (error) => error && ++errors === 20 && process.stdout.write('20 errors'))
     }`
     const script = `mount --bind ${file} /etc/resolv.conf && exec "$@"`
     const node = [process.execPath, ...process.execArgv, '--input-type=module', '--eval', code]
     const { stdout } = await promisify(execFile)('unshare', ['-m', 'sh', '-c', script, 'sh', ...node])
-    // Twenty separate lookups would take ten times as long, because the resolver uses two threads at a time.
-    assert.ok(Number(stdout) < 5000, stdout)
-    assert.deepEqual([...names], ['name'])
+    assert.equal(stdout, '20 errors')
+    // One question for IPv4 addresses, and one for IPv6 addresses.
+    assert.deepEqual(names, ['name', 'name'])
   },
 )

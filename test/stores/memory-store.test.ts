@@ -7,7 +7,7 @@ import { memoryStore } from '../../src/stores/memory-store.ts'
 import { assertExactPages } from '../support/database/exact-pages.ts'
 import { measureMemoryUsed } from '../support/memory-usage.ts'
 
-storeConformance({ test, create: memoryStore })
+storeConformance({ test, name: 'memory', create: memoryStore })
 
 test('the memory store ends each page exactly at limit or maxBytes', () => assertExactPages(memoryStore(), 300))
 

@@ -8,6 +8,7 @@ import { openProxiedDatabase } from '../support/database/postgres-database.ts'
 import { waitForSeries, startWithMetrics } from '../support/program/metrics.ts'
 import { createImportFlags, Program, startProgram } from '../support/program/program.ts'
 import { lockFromOtherProcess } from '../support/database/sqlite-file.ts'
+import { skipWithoutSqlite } from '../support/skip-reasons.ts'
 import { createTempDirectory, createTempFile } from '../support/temp-files.ts'
 
 for (const url of ['memory:', 'sqlite:a', 'sqlite:/a/b.db', 'postgres://a', 'postgresql://ada:p@host:1/plants']) {
@@ -36,7 +37,7 @@ test('the error names PLANT_STORE_URL_FILE if the store in that file cannot be o
   assert.deepEqual(others, [])
 })
 
-suite('PLANT_STORE_URL=sqlite:…', { skip: !isBuiltin('node:sqlite') && 'this Node.js has no node:sqlite' }, () => {
+suite('PLANT_STORE_URL=sqlite:…', { skip: skipWithoutSqlite }, () => {
   test('exits with status 2 if the file is missing and PLANT_STORE_MIGRATE=0', async (t) => {
     const path = join(createTempDirectory(t), 'plants.db')
     const reason = await getStartError(`sqlite:${path}`, 2, [], { PLANT_STORE_MIGRATE: '0' })

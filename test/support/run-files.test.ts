@@ -111,7 +111,7 @@ const TERMINAL = {
   ...{ TZ: 'Pacific/Kiritimati', LANG: 'C', LC_ALL: 'C', PLANT_STORE_TOKENS: 'a:b', PORT: '1' },
 }
 
-test('child processes of tests inherit no variables of the terminal and the shell', async (t) => {
+test('child processes of tests inherit no variables of the terminal and the shell', (t) => {
   const code = `import { execFileSync } from 'node:child_process'
     console.log(execFileSync('env', { encoding: 'utf8' }))`
   const file = createTempFile(t, code, 'env.test.mjs')
@@ -125,7 +125,7 @@ test('child processes of tests inherit no variables of the terminal and the shel
   assert.ok(names.includes('PATH') && names.includes('TEST_EXAMPLE'))
 })
 
-test('the variables of the terminal and the shell are removed from the environment of this process', () => {
+test('the variables of the terminal and the shell are removed from the environment of the test process', () => {
   assert.deepEqual(
     Object.keys(TERMINAL).filter((name) => name in process.env),
     [],

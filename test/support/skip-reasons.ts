@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { isBuiltin } from 'node:module'
 import process from 'node:process'
 
 /**
@@ -7,6 +8,18 @@ import process from 'node:process'
  */
 export const skipUnlessNode24: string | false =
   process.env['TEST_REQUIRE_ALL'] === '1' && !process.version.startsWith('v24.') && 'runs only on Node 24'
+
+/** The skip reason for tests that need `node:sqlite`, or false to run them. */
+export const skipWithoutSqlite: string | false = !isBuiltin('node:sqlite') && 'SQLite needs Node 22.13 or later'
+
+/** The skip reason for tests that need a PostgreSQL server, or false to run them. */
+export const skipWithoutPostgresUrl: string | false =
+  process.env['TEST_POSTGRES_URL'] === undefined && 'TEST_POSTGRES_URL is not set'
+
+/** Returns the skip reason for tests that need a Node version, or false to run them. */
+export function skipBeforeNode(major: number): string | false {
+  return Number.parseInt(process.versions.node) < major && `needs Node ${major} or later`
+}
 
 /**
  * Returns the skip reason for tests that need a command, or false to run them. With TEST_REQUIRE_ALL=1, they always

@@ -43,7 +43,7 @@ export const isSocketPath = (host: string): boolean => host.startsWith('/')
 const STORE_URL = text(
   'PLANT_STORE_URL',
   'memory:',
-  'where plants are stored',
+  'where plants are stored: in memory, in SQLite (such as sqlite:plants.db; needs Node 22.13), or in Postgres',
   `a URL such as ${STORE_URL_EXAMPLES}`,
   isStoreUrl,
 )

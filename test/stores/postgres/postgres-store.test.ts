@@ -20,6 +20,7 @@ beforeEach(() => pool.query('TRUNCATE plant_store_plants'))
 // An application may have changed the bigint parser; the store must not depend on the default.
 types.setTypeParser(types.builtins.INT8, Number)
 storeConformance({
+  name: 'Postgres',
   test,
   create: () => postgresStore(pool),
   breakWrites: () =>

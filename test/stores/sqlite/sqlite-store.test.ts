@@ -59,6 +59,7 @@ for (const [name, skipped, open] of [
     }
     let unlock: (() => Promise<void>) | undefined
     storeConformance({
+      name: 'SQLite',
       test,
       create,
       breakWrites: async () => (unlock = await lockFromOtherProcess({ after }, path)),

@@ -5,6 +5,7 @@ import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { Client, Pool, type PoolConfig } from 'pg'
 import type { CleanupScope } from '../child-process.ts'
+import { skipWithoutPostgresUrl } from '../skip-reasons.ts'
 import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
 
 /** The length of a SHA-256 digest in bytes. */
@@ -13,8 +14,7 @@ const DIGEST_LENGTH = 32
 const serverUrl = process.env['TEST_POSTGRES_URL']
 
 /** Why to skip a test that needs several sessions, or closes one; false to run it. PGlite has only one session. */
-export const skipWithoutPostgres: string | false =
-  serverUrl === undefined && 'set TEST_POSTGRES_URL to a PostgreSQL server'
+export const skipWithoutPostgres: string | false = skipWithoutPostgresUrl
 
 if (skipWithoutPostgres !== false && process.env['TEST_REQUIRE_ALL'] === '1') throw new Error(skipWithoutPostgres)
 

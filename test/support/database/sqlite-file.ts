@@ -1,14 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { waitForOutput, type CleanupScope } from '../child-process.ts'
 import { sqliteStore, type SqliteHandle, type SqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
+import { skipWithoutSqlite } from '../skip-reasons.ts'
 import { createTempDirectory } from '../temp-files.ts'
 
-/** Why to skip a test that needs `node:sqlite`; false to run it. */
-export const skipWithoutSqlite = isBuiltin('node:sqlite') ? false : `Node.js ${process.version} has no node:sqlite`
+export { skipWithoutSqlite }
 
 /** Why to skip a test of `file:` URIs; false to run it. Node 22.13 treats them as file names. */
 export const skipWithoutFileUris =

@@ -1,11 +1,10 @@
-import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
-import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startChild, waitForChild, type CleanupScope } from '../child-process.ts'
 import type { Protocol } from '../wire/client.ts'
+import { skipWithoutPostgresUrl, skipWithoutSqlite } from '../skip-reasons.ts'
 import { authenticate } from '../../contract/contract-cases.ts'
 import { findPrograms, readDocument, type CodeBlock } from './documents.ts'
 import { createProject, ENV_WITHOUT_COVERAGE } from './packed-package.ts'
@@ -18,8 +17,8 @@ const CERTIFICATE_DIRECTORY = fileURLToPath(new URL('../wire/tls/', import.meta.
 /** Returns the skip reason of an example, or false to run it. */
 export function getSkipReason(code: string): string | false {
   if (importsPeers(code)) return skipWithoutPeers
-  if (code.includes('sqliteStore(') && !isBuiltin('node:sqlite')) return 'this Node version does not have node:sqlite'
-  return code.includes('postgres://') && POSTGRES_URL === undefined && 'TEST_POSTGRES_URL is not set'
+  if (code.includes('sqliteStore(') && skipWithoutSqlite !== false) return skipWithoutSqlite
+  return code.includes('postgres://') && skipWithoutPostgresUrl
 }
 
 /** The examples in docs/frameworks.md. */

@@ -57,8 +57,9 @@ suite('the web UI', { skip: skipWithoutChromium }, () => {
     for (const answer of ['Cancel', 'Escape', 'Delete'] as const) {
       await page.clickInRow('9007199254740993', 'Delete')
       assert.equal(await page.getFocused(), 'Cancel')
-      assert.deepEqual(await page.evaluate(questions), [`Delete ${plant}`])
-      assert.equal(await page.getText('#message'), "This can't be undone.")
+      assert.deepEqual(await page.evaluate(questions), [`Delete ${plant}? This can't be undone.`])
+      assert.equal(await page.getText('.question:not([hidden]) b'), "Delete? This can't be undone.")
+      assert.equal(await page.getText('#message'), '')
       if (answer === 'Cancel') await page.clickInRow('9007199254740993', 'Cancel')
       else if (answer === 'Escape') await page.page.keyboard.press('Escape')
       else await page.clickInRow('9007199254740993', 'Confirm')

@@ -254,7 +254,7 @@ suite('tokens in the web UI', { skip: skipWithoutChromium }, () => {
     await page.submitPlant('42', 'Moss')
     await page.waitForText('#message', /^This token can only list plants\.$/)
     await page.clickInRow('2', 'Delete')
-    await page.waitForText('#message', /undone/)
+    await page.waitForText('.question:not([hidden]) b', /undone/)
     await page.clickInRow('2', 'Confirm')
     await page.waitForText('#message', /^This token can only list plants\.$/)
     assert.match(await page.evaluate('document.activeElement.ariaLabel'), /^Delete plant 2, /)

@@ -206,7 +206,7 @@ async function createPlant(): Promise<void> {
 /** Shows the delete confirmation in the plant's row. Without an id, closes the confirmation. */
 function askToDelete(id?: bigint): void {
   if (id !== undefined && state.deletingIds.has(id)) return
-  Object.assign(state, { pendingDeleteId: id, message: id === undefined ? '' : "This can't be undone." })
+  Object.assign(state, { pendingDeleteId: id, message: '' })
   draw()
 }
 

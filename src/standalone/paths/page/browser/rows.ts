@@ -31,7 +31,8 @@ export function drawRows({ plants, pendingDeleteId, deletingIds }: RowState, act
     const isDeleting = deletingIds.has(id)
     const button = setText(find('button', row), isDeleting ? 'Deleting …' : 'Delete')
     button.ariaDisabled = String(isDeleting)
-    button.ariaLabel = question.ariaLabel = `Delete plant ${id}, ${quote(name)}`
+    button.ariaLabel = `Delete plant ${id}, ${quote(name)}`
+    question.ariaLabel = `${button.ariaLabel}? This can't be undone.`
     if (hadFocus && question.hidden) button.focus()
   }
   // Move the focus to the next row, so that keyboard users can continue after a delete.
