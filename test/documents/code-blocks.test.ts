@@ -25,6 +25,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/deployment.md, Docker': 'test/documents/dockerfile.test.ts',
   'docs/deployment.md, Reverse proxies': 'test/documents/deployment.test.ts',
   'docs/deployment.md, Bundling': 'test/package/bundles.test.ts',
+  'docs/frameworks.md, Fastify, ts': 'test/package/typescript.test.ts',
   'docs/frameworks.md, Hono, ts': 'test/package/frameworks.test.ts',
   'docs/embedding.md, Graceful shutdown, ts': 'test/package/examples.test.ts',
   'docs/observability.md, Prometheus': 'test/standalone/metrics/prometheus.test.ts',

@@ -14,8 +14,9 @@ import { createTempDirectory } from '../support/temp-files.ts'
 import { connectClient } from '../support/wire/client.ts'
 import { RawConnection } from '../support/wire/raw-connection.ts'
 import { del, get, post, sendToPort } from '../support/wire/service.ts'
+import { skipBeforeNode } from '../support/skip-reasons.ts'
 
-const skip = Number.parseInt(process.versions.node) < 26 && 'building it requires Node 26'
+const skip = skipBeforeNode(26)
 
 suite('the single-file executable', { skip }, () => {
   let binary: string

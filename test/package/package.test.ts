@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { exec } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { installPackage, packPackage, runScript } from '../support/package/packed-package.ts'
+import { promisify } from 'node:util'
+import { ENV_WITHOUT_COVERAGE, installPackage, packPackage, runScript } from '../support/package/packed-package.ts'
 import { importTool, skipWithoutTools } from '../support/package/extra-packages.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
@@ -27,6 +29,8 @@ suite('the package', async () => {
   const { tarball } = await packPackage()
   const project = createTempDirectory({ after })
   await installPackage(project, tarball)
+  const reinstall = `npm install --offline --no-audit --no-fund '${tarball}'`
+  const installOutput = await promisify(exec)(reinstall, { cwd: project, env: ENV_WITHOUT_COVERAGE })
   const folder = join(project, 'node_modules/plant-store')
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -34,6 +38,7 @@ suite('the package', async () => {
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
     exports: Record<string, { default?: { default: string; types: string } }>
     dependencies?: object
+    scripts: object
   }
 
   test(`is smaller than ${MAX_PACKED_BYTES} bytes`, async () => {
@@ -46,6 +51,12 @@ suite('the package', async () => {
     const documents = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs/*.md', 'docs/grafana.json']
     assert.deepEqual([...names].sort(), ['*', ...documents, 'package.json'])
   })
+
+  test('has no scripts that npm runs or warns about when it installs the package', () => {
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) assert.ok(!(name in manifest.scripts), name)
+  })
+
+  test('prints no warning when npm installs it', () => assert.equal(installOutput.stderr, ''))
 
   test('contains no leftovers from earlier builds', () => {
     assert.ok(!files.some((path) => path.includes('/left.')))

@@ -54,7 +54,7 @@ suite('the file descriptor metrics', () => {
   const FLAGS = ['--permission', '--allow-net', '--allow-child-process'].filter((flag) =>
     process.allowedNodeEnvironmentFlags.has(flag),
   )
-  const skip = !FLAGS.includes('--permission') && 'Node 22.13 or later is needed'
+  const skip = !FLAGS.includes('--permission') && 'needs Node 22.13 or later'
 
   test(
     'the file descriptor metrics are omitted if Node lacks permission to list file descriptors',

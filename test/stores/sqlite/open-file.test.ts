@@ -7,6 +7,7 @@ import { suite, test, type TestContext } from 'node:test'
 import { sqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts'
 import { promisify } from 'node:util'
 import { listStoredIds } from '../../support/wire/service.ts'
+import { skipBeforeNode } from '../../support/skip-reasons.ts'
 import {
   createDatabasePath,
   openSqlite,
@@ -29,7 +30,7 @@ test('the store recovers plants from the WAL', { skip: skipWithoutSqlite }, asyn
   assert.deepEqual(await listStoredIds(store), [1n])
 })
 
-const skipWithoutPermissions = Number.parseInt(process.versions.node) < 24 && 'Node 24 has permissions'
+const skipWithoutPermissions = skipBeforeNode(24)
 
 test(
   "the store throws instead of creating a file if Node's permissions forbid writing",

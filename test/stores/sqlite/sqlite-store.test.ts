@@ -47,7 +47,7 @@ for (const [name, skipped, open] of [
   ['a path', skipWithoutSqlite, (path: string) => path],
   [
     'a better-sqlite3 handle',
-    !betterSqlite3 && 'it is not installed',
+    !betterSqlite3 && 'better-sqlite3 is not installed',
     (path: string) => new betterSqlite3!.default(path),
   ],
 ] as const) {

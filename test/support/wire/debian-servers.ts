@@ -269,7 +269,7 @@ export async function startPgbouncer(t: CleanupScope, server: PostgresServer, po
 
 /** Why tests that start Pgpool-II are skipped; with TEST_REQUIRE_ALL=1, they fail instead. */
 export const skipWithoutPgpool: string | false =
-  skipWithoutDebianServers || (!existsSync(PGPOOL) && 'install the Debian package pgpool2')
+  skipWithoutDebianServers || (!existsSync(PGPOOL) && 'pgpool is not installed')
 if (skipWithoutPgpool !== skipWithoutDebianServers && process.env['TEST_REQUIRE_ALL'] === '1')
   throw new Error(skipWithoutPgpool as string)
 
