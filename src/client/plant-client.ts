@@ -101,7 +101,7 @@ const MIN_ID = -(2n ** 63n)
  */
 export function createPlantClient(options: PlantClientOptions): PlantClient {
   const { url, token, fetch, timeoutMs = 20_000, retries = 4, headers } = options
-  if (!URL.canParse(url)) throw new TypeError('url must be an absolute URL, such as https://plants.example/')
+  if (!URL.canParse(String(url))) throw new TypeError('url must be an absolute URL, such as https://plants.example/')
   const baseUrl = new URL(url)
   baseUrl.pathname = baseUrl.pathname.replace(/\/?$/, '/')
   const send = createRequestSender({ baseUrl, token, fetch, timeoutMs, retries, headers })
