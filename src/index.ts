@@ -3,12 +3,10 @@
  * @module plant-store
  */
 
-export type { Access, TokenHolder } from './http/caller.ts'
+export type { Access, TokenHolder } from './http/authentication.ts'
+export type { HostRequest } from './http/body.ts'
 export type { ErrorCode } from './http/errors.ts'
-export type { ValidationContext } from './http/new-plant.ts'
-export type { HostRequest } from './http/transport.ts'
 export { openapi, type PlantStoreDescription } from './openapi/openapi.ts'
-export type { MaybePromise } from './maybe-promise.ts'
 export type { ResourcePath } from './operations.ts'
 export type {
   Authenticate,
@@ -19,6 +17,7 @@ export type {
   ResponseEvent,
   TokenOptions,
   Validate,
+  ValidationContext,
 } from './options.ts'
 export type { NewPlant, Plant } from './plants/plant.ts'
 export { createPlantStore, type PlantStore } from './plant-store.ts'
@@ -26,6 +25,7 @@ export {
   MAX_PAGE,
   MAX_PAGE_BYTES,
   StoreUnavailableError,
+  type MaybePromise,
   type Page,
   type PageRequest,
   type Store,

@@ -1,37 +1,42 @@
-import type { ServerResponse } from 'node:http'
-import type { Access, Caller } from './http/caller.ts'
-import { HTTP_ERRORS, HttpError } from './http/errors.ts'
-import { describeInvalidInteger } from './http/invalid-integer.ts'
-import { parseJson } from './http/json.ts'
-import { parseListQuery } from './http/list-query.ts'
-import { parseNewPlant, type ValidationContext } from './http/new-plant.ts'
-import { createResponse, type HttpResponse } from './http/respond.ts'
-import type { Resource } from './http/router.ts'
-import { chain, type MaybePromise } from './maybe-promise.ts'
-import type { CheckedStore } from './plants/checked-store.ts'
-import { parseInt64 } from './plants/int64.ts'
-import type { ListLimiter } from './plants/list-limiter.ts'
-import { listPlants, type ListResult, type ListRequest } from './plants/list-plants.ts'
-import { closeObject, encodeFields, type NewPlant } from './plants/plant.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Access } from './http/authentication.ts'
+import { discardBody, readBody, type HostRequest } from './http/body.ts'
+import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
+import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
+import { describeInteger, parseListQuery } from './http/list-query.ts'
+import { parseNewPlant } from './http/new-plant.ts'
+import type { HttpResponse } from './http/respond.ts'
+import type { ResolvedOptions } from './options.ts'
+import { withDeadline, type CheckedStore } from './plants/checked-store.ts'
+import { listPlants } from './plants/list-plants.ts'
+import { encodePlant, MAX_INT64, MIN_INT64, parseInt64, type NewPlant } from './plants/plant.ts'
+import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
-export interface Service {
-  readonly store: CheckedStore
-  readonly maxLimit: number
-  readonly listLimiter: ListLimiter
-  /** Throws or rejects if the plant breaks one of the host's rules. */
-  readonly validatePlant: ((plant: NewPlant, context: ValidationContext) => MaybePromise<void>) | undefined
+/** What a service needs to respond to requests. */
+export interface Service extends ResolvedOptions {
+  readonly checkedStore: CheckedStore
+  /** Called for each request of whose body a parser of the host has left only an object. */
+  readonly onParsedObject: () => void
+  /** The response to a path that isn't a resource. */
+  readonly notFound: HttpResponse
 }
 
-export interface OperationInput extends ValidationContext {
-  readonly resource: Resource<ResourcePath>
-  readonly response: ServerResponse
+/** What an operation needs to know of a request. */
+export interface OperationInput {
+  readonly request: IncomingMessage
+  readonly fields: HeaderFields
+  readonly owner: string
+  /** The decoded `{id}` of the path; empty if the path has no such segment. */
+  readonly id: string
+  readonly query: string
 }
+
+/** Returns the response, or undefined if the client aborts the request before its body is complete. */
+type Run = (service: Service, input: OperationInput) => MaybePromise<HttpResponse | undefined>
 
 export interface Operation {
   readonly access: Access
-  /** Whether the operation needs a JSON body, which is read before `run` is called. */
-  readonly hasBody: boolean
-  readonly run: (service: Service, input: OperationInput, body: Uint8Array) => MaybePromise<HttpResponse>
+  readonly run: Run
 }
 
 /** The path of a resource, as in the interface description. */
@@ -43,76 +48,70 @@ export interface ResourceMethods extends Record<ResourcePath, string> {
   readonly '/plants/{id}': 'DELETE'
 }
 
-const LIST_OPERATION: Operation = { access: 'read', hasBody: false, run: handleList }
+const LIST: Operation = { access: 'read', run: list }
 
 /** All operations, by path and method. The router, `Allow`, and the errors 405 and 403 are derived from this table. */
 export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
-  '/plants': { GET: LIST_OPERATION, HEAD: LIST_OPERATION, POST: { access: 'write', hasBody: true, run: handleCreate } },
-  '/plants/{id}': { DELETE: { access: 'write', hasBody: false, run: handleDelete } },
+  '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', run: create } },
+  '/plants/{id}': { DELETE: { access: 'write', run: remove } },
 }
 
-export const RESOURCE_PATHS: readonly ResourcePath[] = Object.keys(OPERATIONS) as ResourcePath[]
+/** Returns the `Allow` header of a resource. */
+export const allow = (path: ResourcePath): { readonly Allow: string } => ({
+  Allow: [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', '),
+})
 
-const EMPTY_HEADERS: readonly string[] = []
-
-export function createOptionsResponse(path: ResourcePath): HttpResponse {
-  return { ...createResponse(204, allowHeader(path), undefined), allowsCaching: true }
+function create(service: Service, input: OperationInput): MaybePromise<HttpResponse | undefined> {
+  const { request, fields, owner } = input
+  checkBodyHeaders(fields)
+  return then(readBody(request, fields, service), (body) => {
+    if (body === undefined) return undefined
+    const plant = parseNewPlant(body)
+    const validated = service.validate === undefined ? undefined : validate(service, plant, owner, request)
+    return then(validated, () =>
+      then(service.checkedStore.create(owner, plant), (isCreated) =>
+        isCreated ? { status: 200, headers: NO_HEADERS, body: encodePlant(plant, false) } : HTTP_ERRORS.idTaken,
+      ),
+    )
+  })
 }
 
-/**
- * @throws HttpError 40000 for a malformed escape in the path, 40500 for an unsupported method, 40300 for a read-only
- * token
- */
-export function findOperation({ path, id }: Resource<ResourcePath>, method: string, { access }: Caller): Operation {
-  if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
-  const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
-  const operation = Object.hasOwn(methods, method) ? methods[method] : undefined
-  if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allowHeader(path))
-  if (operation.access === 'write' && access !== 'write') throw HTTP_ERRORS.readOnlyToken
-  return operation
+/** @throws HttpError 40002 if the plant breaks one of the host's rules, 50300 if it can't be checked now */
+async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, owner: string, request: HostRequest) {
+  try {
+    const message: unknown = await withDeadline(validate!(plant, { owner, request }), storeTimeoutMs, 'validate')
+    if (message === undefined || message === null || message === '') return
+    if (typeof message === 'string') throw new HttpError('invalidPlant', message)
+    throw new TypeError(`validate must return a message or nothing, not a value of type ${typeof message}`)
+  } catch (error) {
+    // The store hasn't been called yet, so nothing was done.
+    throw isUnavailable(error) ? new HttpError('storeUnavailable', undefined, undefined, error) : error
+  }
 }
 
-export const methodsOf = (path: ResourcePath): readonly string[] => [...Object.keys(OPERATIONS[path]), 'OPTIONS']
-
-const allowHeader = (path: ResourcePath): readonly string[] => ['Allow', methodsOf(path).join(', ')]
-
-function handleList({ store, listLimiter, maxLimit }: Service, input: OperationInput): MaybePromise<HttpResponse> {
-  const { owner, resource, response: client } = input
-  const { limit, after, includesId } = parseListQuery(resource.query, maxLimit)
-  const list: ListRequest = { owner, store, listLimiter, client, limit, after, includesId }
-  return chain(listPlants(list), createListResponse, list)
+function list({ checkedStore, maxLimit }: Service, { owner, query }: OperationInput): MaybePromise<HttpResponse> {
+  const listQuery = parseListQuery(query, maxLimit)
+  return then(listPlants(checkedStore, owner, listQuery), ({ body, cursor }) => {
+    if (cursor === undefined) return { status: 200, headers: NO_HEADERS, body }
+    const { limit, includesId } = listQuery
+    // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment if a reference consists only of
+    // a query.
+    const next = `plants?limit=${limit}&after=${cursor}${includesId ? '&include=id' : ''}`
+    return { status: 200, headers: { Link: `<${next}>; rel="next"` }, body }
+  })
 }
 
-function createListResponse({ body, cursor }: ListResult, { limit, includesId }: ListRequest): HttpResponse {
-  if (cursor === undefined) return createResponse(200, EMPTY_HEADERS, body)
-  const include = includesId ? '&include=id' : ''
-  // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment if a reference consists only of a
-  // query.
-  return createResponse(200, ['Link', `<plants?limit=${limit}&after=${cursor}${include}>; rel="next"`], body)
+function remove({ checkedStore }: Service, input: OperationInput): MaybePromise<HttpResponse | undefined> {
+  const { request, fields, owner } = input
+  const id = parseInt64(input.id)
+  if (id === undefined) {
+    throw new HttpError('invalidId', `The id in the path ${describeInteger(input.id, MIN_INT64, MAX_INT64)}.`)
+  }
+  // The body is ignored, but the client might still abort the request.
+  return then(discardBody(request, fields), (isComplete) => {
+    if (!isComplete) return undefined
+    return then(checkedStore.delete(owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.plantNotFound))
+  })
 }
 
-function handleCreate(service: Service, input: OperationInput, body: Uint8Array): MaybePromise<HttpResponse> {
-  const plant = parseNewPlant(parseJson(body), body.length)
-  return service.validatePlant === undefined ? storePlant(plant, service, input) : storeIfValid(plant, service, input)
-}
-
-/** A separate function, so that services without `validate` don't pay for the closure. */
-function storeIfValid(plant: NewPlant, service: Service, input: OperationInput): MaybePromise<HttpResponse> {
-  const { owner, request } = input
-  return chain(service.validatePlant!(plant, { owner, request }), () => storePlant(plant, service, input))
-}
-
-const storePlant = (plant: NewPlant, { store }: Service, { owner }: OperationInput): MaybePromise<HttpResponse> =>
-  chain(store.create(owner, plant), createPlantResponse, plant)
-
-function createPlantResponse(isCreated: boolean, plant: NewPlant): HttpResponse {
-  return isCreated ? createResponse(200, EMPTY_HEADERS, `{${closeObject(encodeFields(plant))}`) : HTTP_ERRORS.idTaken
-}
-
-const DELETED_RESPONSE = createResponse(204, EMPTY_HEADERS, undefined)
-
-function handleDelete({ store }: Service, { owner, resource }: OperationInput): MaybePromise<HttpResponse> {
-  const id = parseInt64(resource.id!)
-  if (id === undefined) return new HttpError('invalidId', `The id in the path ${describeInvalidInteger(resource.id!)}.`)
-  return chain(store.delete(owner, id), (isDeleted) => (isDeleted ? DELETED_RESPONSE : HTTP_ERRORS.plantNotFound))
-}
+const DELETED: HttpResponse = { status: 204, headers: NO_HEADERS, body: undefined }

@@ -1,23 +1,12 @@
 import process from 'node:process'
-import { createFindCaller, createTokenTable, type FindCaller, type TokenHolder } from './http/caller.ts'
-import type { ValidationContext } from './http/new-plant.ts'
-import { decodePercent } from './http/percent-encoding.ts'
-import type { BaseResponseEvent } from './http/respond.ts'
-import type { HostRequest } from './http/transport.ts'
-import type { MaybePromise } from './maybe-promise.ts'
+import { inspect } from 'node:util'
+import { createAuthenticator, createTokenTable, type Authenticator, type TokenHolder } from './http/authentication.ts'
+import type { HostRequest } from './http/body.ts'
+import type { ErrorCode } from './http/errors.ts'
 import type { ResourcePath } from './operations.ts'
-import {
-  isError,
-  isObject,
-  formatValue,
-  readOptions,
-  withDefaults,
-  invalidOption,
-  type Resolved,
-} from './option-checks.ts'
-import { STORE_METHODS } from './plants/checked-store.ts'
+import { DEFAULT_STORE_TIMEOUT_MS } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
-import type { Store } from './plants/store.ts'
+import type { MaybePromise, Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
 /** Options for `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
@@ -52,13 +41,6 @@ export interface CommonOptions {
   readonly maxBodyBytes?: number | undefined
   /** The maximum number of plants in one list response, at least 1. @default Infinity */
   readonly maxLimit?: number | undefined
-  /**
-   * The maximum number of long lists of one owner that are read at the same time, at least 1. Further list requests
-   * wait, and get error 50300 after `storeTimeoutMs`. A list is long if it doesn't fit in one store page (`MAX_PAGE`
-   * plants with `MAX_PAGE_BYTES` of text).
-   * @default 32
-   */
-  readonly maxListsPerOwner?: number | undefined
   /**
    * The timeout of each call to the store, `authenticate` or `validate`, in milliseconds, at least 1.
    * @default 10_000
@@ -112,105 +94,133 @@ export type Authenticate = Hooks['authenticate']
 /** The type of the option {@link CommonOptions.validate}. */
 export type Validate = Hooks['validate']
 
-/** The argument of {@link Hooks.onResponse}. */
-export interface ResponseEvent extends BaseResponseEvent {
+/** The second argument of {@link Validate}. */
+export interface ValidationContext {
+  /** The owner of the plant. */
+  readonly owner: string
+  /** The request that creates the plant. */
+  readonly request: HostRequest
+}
+
+/** The argument of {@link Hooks.onResponse}: describes a response and how much of it was sent. */
+export interface ResponseEvent {
+  /** The request that the response belongs to. */
+  readonly request: HostRequest
   /** The path of the resource, as in the interface description; undefined if the request's path isn't a resource. */
   readonly resource: ResourcePath | undefined
   /** The owner that the token identifies; undefined if there is no valid token. */
   readonly owner: string | undefined
+  /** The status of the response, even if the client disconnected before the response was sent. */
+  readonly status: number
+  /** The `error` member of an error response, such as 40401; undefined for other responses. */
+  readonly error: ErrorCode | undefined
+  /** The number of bytes of the body that were sent; 0 if the client disconnected before any were sent. */
+  readonly bytes: number
+  /** Whether the complete response was sent. If not, the client disconnected or the response was aborted. */
+  readonly complete: boolean
+  /** The time in milliseconds from when the service received the request header until the response ended. */
+  readonly durationMs: number
 }
 
-type OptionalCallback = 'validate' | 'onResponse'
-
-export interface ResolvedOptions
-  extends Resolved<Omit<CommonOptions, OptionalCallback>>, Required<Pick<CommonOptions, OptionalCallback>> {
-  readonly findCaller: FindCaller
+export interface ResolvedOptions {
+  readonly authenticate: Authenticator
+  readonly store: Store
+  readonly basePath: string
+  readonly maxBodyBytes: number
+  readonly maxLimit: number
+  readonly storeTimeoutMs: number
+  readonly validate: Hooks['validate'] | undefined
+  readonly onError: Hooks['onError']
+  readonly onResponse: Hooks['onResponse'] | undefined
 }
 
-/** Any body of this size can be parsed within V8's heap limit of 4 GiB, and every store can store the plant in it. */
-export const MAX_BODY_BYTES: number = 2 ** 26
-
-type NumericOptions = Resolved<Pick<CommonOptions, 'maxBodyBytes' | 'maxLimit' | 'maxListsPerOwner' | 'storeTimeoutMs'>>
-
-export const DEFAULT_OPTIONS: NumericOptions = {
+/** The defaults of the numeric options. */
+export const DEFAULT_OPTIONS: { maxBodyBytes: number; maxLimit: number; storeTimeoutMs: number } = {
   maxBodyBytes: 65_536,
   maxLimit: Infinity,
-  maxListsPerOwner: 32,
-  storeTimeoutMs: 10_000,
+  storeTimeoutMs: DEFAULT_STORE_TIMEOUT_MS,
 }
 
-const OPTION_NAMES: readonly (keyof PlantStoreOptions)[] = [
-  ...(['tokens', 'authenticate', 'store', 'basePath', 'validate', 'onError', 'onResponse'] as const),
-  ...(Object.keys(DEFAULT_OPTIONS) as (keyof NumericOptions)[]),
-]
+/**
+ * The maximum of `maxBodyBytes`. A body of this size can be parsed within V8's heap limit of 4 GiB, and every store can
+ * store the plant in it.
+ */
+export const MAX_BODY_BYTES: number = 2 ** 26
+
+/** The maximum of each numeric option. Node's timers support delays up to 2^31 - 1 ms. */
+const MAX_VALUES = { maxBodyBytes: MAX_BODY_BYTES, maxLimit: Number.MAX_SAFE_INTEGER, storeTimeoutMs: 2 ** 31 - 1 }
+
+const FUNCTION_NAMES = ['authenticate', 'validate', 'onError', 'onResponse'] as const
+const NUMBER_NAMES = Object.keys(DEFAULT_OPTIONS) as (keyof typeof DEFAULT_OPTIONS)[]
+const OPTION_NAMES: readonly string[] = ['tokens', 'store', 'basePath', ...FUNCTION_NAMES, ...NUMBER_NAMES]
 
 /** @throws TypeError that names the invalid option and its value, but never a token */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
-  const provided = readOptions(options, OPTION_NAMES)
-  const { tokens, authenticate, store, basePath, validate, onError, onResponse, ...numericOptions } = provided
-  const numbers = withDefaults(numericOptions, DEFAULT_OPTIONS, { maxBodyBytes: { min: 1, max: MAX_BODY_BYTES } })
-  return {
-    ...numbers,
-    findCaller: resolveFindCaller(tokens, authenticate, numbers.storeTimeoutMs),
-    store: store === undefined ? memoryStore() : checkStoreMethods(store),
-    basePath: basePath === undefined ? '' : checkBasePath(basePath),
-    validate: checkFunction('validate', validate),
-    onError: checkFunction('onError', onError) ?? createDefaultOnError(),
-    onResponse: checkFunction('onResponse', onResponse),
+  if (typeof options !== 'object' || options === null) throw invalidOption('options', 'an object', options)
+  const unknownName = Object.keys(options).find((name) => !OPTION_NAMES.includes(name))
+  if (unknownName !== undefined) throw new TypeError(`unknown option "${unknownName}"`)
+
+  for (const name of FUNCTION_NAMES) {
+    const value: unknown = options[name]
+    if (value !== undefined && typeof value !== 'function') throw invalidOption(`options.${name}`, 'a function', value)
+  }
+  const numbers = { ...DEFAULT_OPTIONS }
+  for (const name of NUMBER_NAMES) {
+    const value = options[name]
+    if (value === undefined || value === DEFAULT_OPTIONS[name]) continue
+    if (!Number.isSafeInteger(value) || value < 1 || value > MAX_VALUES[name]) {
+      throw invalidOption(`options.${name}`, `a whole number from 1 to ${MAX_VALUES[name]}`, value)
+    }
+    numbers[name] = value
+  }
+  const { store = memoryStore(), basePath = '', validate, onError = createDefaultOnError(), onResponse } = options
+  checkStore(store)
+  if (typeof basePath !== 'string' || !/^(?:\/[^/?#%\s]+)*$/.test(basePath)) {
+    throw invalidOption('options.basePath', 'a path such as "/api/v1", without a trailing slash', basePath)
+  }
+  const authenticate = resolveAuthenticate(options, numbers.storeTimeoutMs)
+  return { ...numbers, authenticate, store, basePath, validate, onError, onResponse }
+}
+
+function resolveAuthenticate({ tokens, authenticate }: PlantStoreOptions, timeoutMs: number): Authenticator {
+  if (tokens !== undefined && authenticate !== undefined) {
+    throw new TypeError('`tokens` and `authenticate` cannot be combined: set only one of them')
+  }
+  if (authenticate !== undefined) return createAuthenticator(authenticate, timeoutMs)
+  if (tokens === undefined) throw new TypeError('either `tokens` or `authenticate` is required')
+  if (tokens instanceof Map) return createTokenTable(tokens)
+  // The value might contain tokens, so the message contains only its type.
+  if (typeof tokens !== 'object' || tokens === null || Symbol.iterator in tokens) {
+    const type = Array.isArray(tokens) ? 'array' : tokens === null ? 'null' : typeof tokens
+    throw new TypeError(`options.tokens must be a plain object or a Map, not of type ${type}`)
+  }
+  return createTokenTable(Object.entries(tokens))
+}
+
+function checkStore(store: Store): void {
+  if (typeof store !== 'object' || store === null) throw invalidOption('options.store', 'a store', store)
+  for (const name of ['create', 'list', 'delete'] as const) {
+    if (typeof store[name] !== 'function') throw invalidOption(`options.store.${name}`, 'a function', store[name])
   }
 }
 
+/** Objects are shown without their members, which might be secrets. */
+const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
+  new TypeError(`${name} must be ${expected}, not ${inspect(actual, { depth: -1, customInspect: false })}`)
+
 /** Creates the default `onError`, so that a 500 response leaves a trace even if the host didn't set the option. */
-function createDefaultOnError(): ResolvedOptions['onError'] {
+function createDefaultOnError(): Hooks['onError'] {
   let hasWarned = false
   return (error, { headers }) => {
     if (hasWarned) return
     hasWarned = true
-    const message = isError(error) ? error.message : formatValue(error)
+    const message = error instanceof Error ? error.message : inspect(error, { depth: -1 })
     // An error from `authenticate` might contain the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
-    const redactedMessage = token === undefined ? message : message.replaceAll(token, '…')
-    const hint = 'set the option onError to get every such error'
-    process.emitWarning(`A request failed: ${redactedMessage} (${hint})`, 'PlantStoreWarning')
+    const redacted = token === undefined ? message : message.replaceAll(token, '…')
+    process.emitWarning(
+      `A request failed: ${redacted} (set the option onError to get every such error)`,
+      'PlantStoreWarning',
+    )
   }
-}
-
-function resolveFindCaller(
-  tokens: PlantStoreOptions['tokens'],
-  authenticate: PlantStoreOptions['authenticate'],
-  timeoutMs: number,
-): FindCaller {
-  if (tokens !== undefined && authenticate !== undefined) {
-    throw new TypeError('`tokens` and `authenticate` cannot be combined: set only one of them')
-  }
-  if (tokens === undefined) {
-    const checkedAuthenticate = checkFunction('authenticate', authenticate)
-    if (checkedAuthenticate === undefined) throw new TypeError('either `tokens` or `authenticate` is required')
-    return createFindCaller(checkedAuthenticate, timeoutMs)
-  }
-  // The value might be a token, so the message contains only its type.
-  if (!isObject(tokens)) throw new TypeError(`options.tokens must be an object or a Map, not of type ${typeof tokens}`)
-  return createTokenTable(Symbol.iterator in tokens ? tokens : Object.entries(tokens))
-}
-
-function checkStoreMethods(store: Store): Store {
-  if (!isObject(store)) throw invalidOption('options.store', 'a store', store)
-  for (const [name, requirement] of Object.entries(STORE_METHODS)) {
-    const method: unknown = Reflect.get(store, name)
-    const isAbsent = requirement === 'optional' && method === undefined
-    if (typeof method !== 'function' && !isAbsent) throw invalidOption(`options.store.${name}`, 'a function', method)
-  }
-  return store
-}
-
-function checkBasePath(basePath: string): string {
-  const isValid =
-    typeof basePath === 'string' && /^(?:\/[^/?#\s]+)*$/.test(basePath) && decodePercent(basePath) !== undefined
-  if (!isValid) throw invalidOption('options.basePath', 'a path such as "/api/v1", without a trailing slash', basePath)
-  return basePath
-}
-
-function checkFunction<F>(name: string, value: F): F {
-  if (value === undefined || typeof value === 'function') return value
-  throw invalidOption(`options.${name}`, 'a function', value)
 }

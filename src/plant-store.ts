@@ -1,27 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
+import { performance } from 'node:perf_hooks'
 import process from 'node:process'
-import { readBearerToken } from './http/bearer.ts'
-import { BODY_PARSER_HINT, isBodyPending, EMPTY_BODY, readBody, readParsedBody } from './http/body.ts'
-import type { Caller } from './http/caller.ts'
-import { checkContent } from './http/content.ts'
+import { inspect } from 'node:util'
+import { readBearerToken, type Caller } from './http/authentication.ts'
+import { BODY_PARSER_HINT, isClosed, isTruncated, type HostRequest } from './http/body.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
-import { rawHeadersOf, readHeaderFields, type HeaderFields } from './http/header-fields.ts'
-import { createPlantValidator } from './http/new-plant.ts'
-import { respond, type HttpResponse, type SendResult } from './http/respond.ts'
-import { createRouter, type Resource } from './http/router.ts'
-import { isClosed, isTruncated, onClose, type HostRequest } from './http/transport.ts'
-import { arrivedAt, runInOrder, type QueuedRequest } from './http/request-queue.ts'
-import { chain, callSafely, type MaybePromise } from './maybe-promise.ts'
-import { createOptionsResponse, findOperation, RESOURCE_PATHS } from './operations.ts'
-import type { Operation, OperationInput, ResourcePath, Service } from './operations.ts'
-import { formatValue } from './option-checks.ts'
-import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
+import { readHeaderFields, type HeaderFields } from './http/header-fields.ts'
+import { send, type HttpResponse, type SendResult } from './http/respond.ts'
+import { route, type Resource } from './http/router.ts'
+import { waitForTurn } from './http/turn.ts'
+import { allow, OPERATIONS, type Operation, type Service } from './operations.ts'
+import { resolveOptions, type PlantStoreOptions } from './options.ts'
 import { createCheckedStore } from './plants/checked-store.ts'
-import { parseInt64 } from './plants/int64.ts'
-import { ListLimiter } from './plants/list-limiter.ts'
-import { StoreUnavailableError } from './plants/store.ts'
-import { performance } from './timers.ts'
+import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
 /**
  * Handles requests to `/plants`. Works as a request listener for `node:http`, `node:https` and the compatibility API of
@@ -34,19 +26,14 @@ export type PlantStore = (
   next?: () => void,
 ) => void
 
-/**
- * Per-request state, filled in step by step. Each step gets the state as an argument, which is cheaper than a closure.
- */
-interface RequestContext extends QueuedRequest {
-  readonly resource: Resource<ResourcePath> | undefined
-  /** The `performance.now()` time at which the request arrived; 0 if the host has no `onResponse`. */
-  startedAt: number
-  headers: HeaderFields | undefined
+/** A request with its response. */
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly resource: Resource | undefined
+  readonly startedAt: number
+  /** The owner, once the token has been accepted. */
   owner: string | undefined
-  operation: Operation | undefined
-  result: HttpResponse | undefined
-  /** Whether the operation has started. Requests that are aborted before that aren't reported. */
-  hasStarted: boolean
 }
 
 /**
@@ -65,169 +52,145 @@ interface RequestContext extends QueuedRequest {
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const resolvedOptions = resolveOptions(options)
-  const route = createRouter(resolvedOptions.basePath, RESOURCE_PATHS)
-  const serve = createService(resolvedOptions)
+  const service = createService(options)
 
   return (request, response, next) => {
     checkNodeObjects(request, response)
-    const resource = route(request.url!)
+    const resource = route(service.basePath, request.url!)
     if (resource === undefined && next !== undefined) return next()
-    // The compatibility API of HTTP/2 has all members that the service uses.
-    serve(request as IncomingMessage, response as ServerResponse, resource)
+    serve(service, {
+      // The compatibility API of HTTP/2 has all members that the service uses.
+      request: request as IncomingMessage,
+      response: response as ServerResponse,
+      resource,
+      startedAt: performance.now(),
+      owner: undefined,
+    })
   }
 }
 
-/** Creates the request handler of {@link createPlantStore}, for callers that have already matched the path. */
-export function createService(
-  options: ResolvedOptions,
-): (request: IncomingMessage, response: ServerResponse, resource: Resource<ResourcePath> | undefined) => void {
-  const { basePath, findCaller, storeTimeoutMs, maxBodyBytes, validate, onError, onResponse, ...settings } = options
-  const service: Service = {
-    ...settings,
-    store: createCheckedStore(settings.store, storeTimeoutMs),
-    validatePlant: validate && createPlantValidator(validate, storeTimeoutMs),
-    listLimiter: new ListLimiter(settings.maxListsPerOwner, storeTimeoutMs, { isClosed, onClose }),
-  }
-
+function createService(options: PlantStoreOptions): Service {
+  const resolved = resolveOptions(options)
+  const { basePath, store, storeTimeoutMs } = resolved
   let hasWarned = false
-  function warnAboutBodyParser(): void {
-    if (hasWarned) return
-    hasWarned = true
-    process.emitWarning(
-      `A body parser ran before plant-store. Parsers round ids beyond 2^53: ${BODY_PARSER_HINT}`,
-      'PlantStoreWarning',
-    )
-  }
-
-  const notFoundMessage = ERRORS.pathNotFound.message.replace('/plants', () => `${basePath}/plants`)
-  const notFound = new HttpError('pathNotFound', notFoundMessage)
-
-  function serve(context: RequestContext): void {
-    if (onResponse !== undefined) context.startedAt = arrivedAt(context.response)
-    callSafely(handleAndSend, handleError, context)
-  }
-
-  const handleAndSend = (context: RequestContext): MaybePromise<void> => chain(handle(context), send, context)
-
-  /** Returns the response, or undefined if the body hasn't arrived yet or the client has disconnected. */
-  function handle(context: RequestContext): MaybePromise<HttpResponse | undefined> {
-    const { request, resource } = context
-    if (resource === undefined) return notFound
-    context.headers = readHeaderFields(rawHeadersOf(request))
-    if (request.method === 'OPTIONS' && resource.id !== undefined) return createOptionsResponse(resource.path)
-    const token = readBearerToken(context.headers)
-    return typeof token === 'string' ? chain(findCaller(token, request), authorize, context) : token
-  }
-
-  function authorize(caller: Caller | undefined, context: RequestContext): MaybePromise<HttpResponse | undefined> {
-    if (caller === undefined) return HTTP_ERRORS.invalidToken
-    context.owner = caller.owner
-    context.operation = findOperation(context.resource!, context.request.method!, caller)
-    const { access, hasBody } = context.operation
-    // The client disconnected while `authenticate` ran, so a body that a parser has read by then might be truncated.
-    if (access === 'write' && isTruncated(context.request)) {
-      // plant-store/server rejects a malformed body, and closes the connection, only when the body is read.
-      context.request.resume()
-      return undefined
-    }
-    if (hasBody) return receiveBody(context)
-    return mustAwaitBody(context) ? awaitBody(context) : execute(EMPTY_BODY, context)
-  }
-
-  /**
-   * Whether a write that ignores its body must wait for that body, because the client might still abort the request.
-   */
-  function mustAwaitBody({ request, resource, operation }: RequestContext): boolean {
-    // An invalid id is rejected immediately.
-    return operation!.access === 'write' && isBodyPending(request) && parseInt64(resource!.id!) !== undefined
-  }
-
-  function receiveBody(context: RequestContext): MaybePromise<HttpResponse | undefined> {
-    const { contentType, contentEncoding } = context.headers!
-    checkContent(contentType, contentEncoding)
-    const parsedBody = readParsedBody(context.request, maxBodyBytes, warnAboutBodyParser)
-    return parsedBody === undefined ? awaitBody(context) : execute(parsedBody, context)
-  }
-
-  function awaitBody(context: RequestContext): MaybePromise<HttpResponse | undefined> {
-    readBody(context.request, context.headers!.contentLength, maxBodyBytes, (body) => {
-      callSafely(() => chain(execute(body, context), send, context), handleError, context)
-    })
-    return undefined
-  }
-
-  function execute(body: Uint8Array | HttpError, context: RequestContext): MaybePromise<HttpResponse> {
-    if (body instanceof HttpError) return body
-    context.hasStarted = true
-    return context.operation!.run(service, context as OperationInput, body)
-  }
-
-  function send(result: HttpResponse | undefined, context: RequestContext): MaybePromise<void> {
-    if (result === undefined) return
-    context.result = result
-    return chain(respond(context.request, context.response, result), finish, context)
-  }
-
-  function finish({ bytes, complete, failure }: SendResult, context: RequestContext): void {
-    if (failure !== undefined) reportError(failure.error, context)
-    if (onResponse === undefined) return
-    const { request, owner, startedAt, hasStarted } = context
-    // The client aborted the request before it was complete: such requests aren't reported.
-    if (!complete && !hasStarted && isTruncated(request)) return
-    const { status, error } = context.result!
-    const resource = context.resource?.path
-    const durationMs = performance.now() - startedAt
-    callSafely(onResponse, undefined, { request, resource, owner, status, error, bytes, complete, durationMs })
-  }
-
-  function handleError(error: unknown, context: RequestContext): void {
-    // Without an owner, the error came from `authenticate`, before any call to the store.
-    const httpError = toHttpError(error, context.owner !== undefined)
-    const isServerError = httpError.status === 500 || httpError.status === 503
-    if (isServerError) reportError(httpError.cause, context)
-    callSafely(
-      () => send(httpError, context),
-      // Middleware has replaced methods of the response with methods that throw.
-      (sendError) => {
-        context.response.destroy()
-        finish({ bytes: 0, complete: false, failure: isServerError ? undefined : { error: sendError } }, context)
-      },
-    )
-  }
-
-  function reportError(error: unknown, { request }: RequestContext): void {
-    callSafely(() => onError(error, request))
-  }
-
-  return (request, response, resource) => {
-    const context: RequestContext = {
-      request,
-      response,
-      resource,
-      startedAt: 0,
-      headers: undefined,
-      owner: undefined,
-      operation: undefined,
-      result: undefined,
-      hasStarted: false,
-    }
-    runInOrder(context, serve)
+  return {
+    ...resolved,
+    checkedStore: createCheckedStore(store, storeTimeoutMs),
+    notFound: new HttpError(
+      'pathNotFound',
+      ERRORS.pathNotFound.message.replace('/plants', () => `${basePath}/plants`),
+    ),
+    onParsedObject() {
+      if (hasWarned) return
+      hasWarned = true
+      const warning = `A body parser ran before plant-store. Parsers round ids beyond 2^53: ${BODY_PARSER_HINT}`
+      process.emitWarning(warning, 'PlantStoreWarning')
+    },
   }
 }
 
 /** Tests and serverless adapters create these objects themselves, so their classes aren't checked. */
 function checkNodeObjects(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
-  const received = [request, response].map(formatValue).join(', ')
+  const received = [request, response].map((value) => inspect(value, { depth: -1, customInspect: false })).join(', ')
   const hint = 'pass the raw objects that your framework wraps, see docs/frameworks.md'
   throw new TypeError(`plant-store must be called with a node:http request and response, not (${received}): ${hint}`)
 }
 
+/** Handles a request when its turn has come. Never throws. */
+function serve(service: Service, exchange: Exchange): void {
+  const fail = (error: unknown): void => handleError(service, exchange, error)
+  try {
+    const turn = waitForTurn(exchange.request, exchange.response)
+    const finished = then(turn, () => handleAndSend(service, exchange))
+    if (finished instanceof Promise) finished.catch(fail)
+  } catch (error) {
+    fail(error)
+  }
+}
+
+function handleAndSend(service: Service, exchange: Exchange): MaybePromise<void> {
+  // Node also emits requests that follow the last response of a connection, and requests whose connection is lost.
+  if (isClosed(exchange.response)) return
+  return then(handle(service, exchange), (result) => sendAndReport(service, exchange, result))
+}
+
+/** The first steps of a request, in the order of the contract. Returns undefined if the client aborts the request. */
+function handle(service: Service, exchange: Exchange): MaybePromise<HttpResponse | undefined> {
+  const { request, resource } = exchange
+  if (resource === undefined) return service.notFound
+  const fields = readHeaderFields(request)
+  if (request.method === 'OPTIONS' && resource.id !== undefined) {
+    return { status: 204, headers: allow(resource.path), body: undefined }
+  }
+  const token = readBearerToken(fields)
+  if (typeof token !== 'string') return token
+  return then(service.authenticate(token, request), (caller) => runOperation(service, exchange, fields, caller))
+}
+
+function runOperation(
+  service: Service,
+  exchange: Exchange,
+  fields: HeaderFields,
+  caller: Caller | undefined,
+): MaybePromise<HttpResponse | undefined> {
+  if (caller === undefined) return HTTP_ERRORS.invalidToken
+  const { request, resource } = exchange
+  const { path, id, query } = resource!
+  const { owner, access } = caller
+  exchange.owner = owner
+  if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
+  const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
+  const operation = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
+  if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allow(path))
+  if (operation.access === 'write' && access !== 'write') return HTTP_ERRORS.readOnlyToken
+  return operation.run(service, { request, fields, owner, id, query })
+}
+
+/** Sends the response and reports it. Without one, the client has aborted the request before it was complete. */
+function sendAndReport(service: Service, exchange: Exchange, result: HttpResponse | undefined): MaybePromise<void> {
+  if (result === undefined) return
+  return then(send(exchange.request, exchange.response, result), (sent) => report(service, exchange, result, sent))
+}
+
+/** Sends an error response, and passes the error to the host unless the client caused it. */
+function handleError(service: Service, exchange: Exchange, thrown: unknown): void {
+  const { request, response } = exchange
+  const error = toHttpError(thrown, exchange.owner !== undefined)
+  const isFault = error.status === 500 || error.status === 503
+  if (isFault) callSafely(() => service.onError(error.cause, request))
+  try {
+    void sendAndReport(service, exchange, error)
+  } catch (sendError) {
+    // Middleware has replaced methods of the response with methods that throw.
+    response.destroy()
+    const failure = isFault ? {} : { failure: { error: sendError } }
+    report(service, exchange, error, { bytes: 0, complete: false, ...failure })
+  }
+}
+
 /** Converts anything thrown into an error response. Only the service's own error classes can set the status. */
-function toHttpError(error: unknown, hasCalledStore: boolean): HttpError {
+function toHttpError(error: unknown, isAuthenticated: boolean): HttpError {
   if (error instanceof HttpError) return error
-  if (!(error instanceof StoreUnavailableError)) return new HttpError('internalError', undefined, undefined, error)
-  const isOutcomeUnknown = hasCalledStore && error.isOutcomeUnknown
+  if (!isUnavailable(error)) return new HttpError('internalError', undefined, undefined, error)
+  // An error from `authenticate` came before any call to the store.
+  const isOutcomeUnknown = isAuthenticated && error.isOutcomeUnknown
   return new HttpError(isOutcomeUnknown ? 'outcomeUnknown' : 'storeUnavailable', undefined, undefined, error)
+}
+
+function report(service: Service, exchange: Exchange, { status, error }: HttpResponse, sent: SendResult): void {
+  const { onError, onResponse } = service
+  const { request, resource, owner, startedAt } = exchange
+  const { bytes, complete, failure } = sent
+  if (failure !== undefined) callSafely(() => onError(failure.error, request))
+  if (onResponse === undefined) return
+  // The client has aborted the request, and nothing was done.
+  if (!complete && error !== undefined && isTruncated(request)) return
+  const durationMs = performance.now() - startedAt
+  callSafely(() => onResponse({ request, resource: resource?.path, owner, status, error, bytes, complete, durationMs }))
+}
+
+/** Calls one of the host's observers. Errors that it throws or rejects with don't affect the response. */
+function callSafely(call: () => unknown): void {
+  void (async () => call())().catch(() => undefined)
 }

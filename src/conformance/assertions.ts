@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 import { inspect } from 'node:util'
-import { withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { STORE_METHODS } from '../plants/checked-store.ts'
-import type { NewPlant } from '../plants/plant.ts'
-import { MAX_PAGE, type Page, type PageRequest, type Store, type StoreMethod } from '../plants/store.ts'
+import { withDeadline, type MaybePromise } from '../legacy/maybe-promise.ts'
+import { STORE_METHODS } from '../legacy/plants/checked-store.ts'
+import type { NewPlant } from '../legacy/plants/plant.ts'
+import { MAX_PAGE, type Page, type PageRequest, type Store, type StoreMethod } from '../legacy/plants/store.ts'
 
 export const UNLIMITED_BYTES: number = 2 ** 30
 

@@ -1,7 +1,7 @@
-import { MIN_INT64 } from '../plants/int64.ts'
-import type { NewPlant } from '../plants/plant.ts'
-import { MAX_PAGE } from '../plants/store.ts'
-import { yieldToEventLoop } from '../timers.ts'
+import { MIN_INT64 } from '../legacy/plants/int64.ts'
+import type { NewPlant } from '../legacy/plants/plant.ts'
+import { MAX_PAGE } from '../legacy/plants/store.ts'
+import { yieldToEventLoop } from '../legacy/timers.ts'
 import { EDGE_CASE_IDS, EDGE_CASE_OWNERS, EDGE_CASE_TEXTS, listAllCharacters, LONG_TEXTS } from './edge-cases.ts'
 import {
   assertCreate,

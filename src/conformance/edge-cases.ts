@@ -1,4 +1,4 @@
-import { MAX_INT64, MIN_INT64 } from '../plants/int64.ts'
+import { MAX_INT64, MIN_INT64 } from '../legacy/plants/int64.ts'
 
 /** Ids in ascending order. A store that converts them to doubles or 32-bit integers, or sorts them as text, fails. */
 // prettier-ignore

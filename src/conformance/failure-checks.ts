@@ -1,5 +1,5 @@
-import type { NewPlant } from '../plants/plant.ts'
-import { StoreUnavailableError } from '../plants/store.ts'
+import type { NewPlant } from '../legacy/plants/plant.ts'
+import { StoreUnavailableError } from '../legacy/plants/store.ts'
 import { assertDelete, assertList, createAll, plantsOf, quote, type ConformanceCheck } from './assertions.ts'
 
 const PLANTS = plantsOf(Array.from({ length: 20 }, (_, i) => BigInt(i)))

@@ -3,9 +3,9 @@
  * @module plant-store/conformance
  */
 
-import type { MaybePromise } from '../maybe-promise.ts'
-import { readMember } from '../option-checks.ts'
-import type { Store } from '../plants/store.ts'
+import type { MaybePromise } from '../legacy/maybe-promise.ts'
+import { readMember } from '../legacy/option-checks.ts'
+import type { Store } from '../legacy/plants/store.ts'
 import { assertEmpty, awaitCall, wrapStore } from './assertions.ts'
 import { CHECKS } from './checks.ts'
 import { FAILURE_CHECKS } from './failure-checks.ts'

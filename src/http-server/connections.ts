@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { resetConnection } from '../http/transport.ts'
-import { clearInterval, nextTick, setImmediate, setInterval } from '../timers.ts'
+import { resetConnection } from '../legacy/http/transport.ts'
+import { clearInterval, nextTick, setImmediate, setInterval } from '../legacy/timers.ts'
 
 export interface Connection {
   readonly socket: Socket

@@ -4,7 +4,7 @@
  */
 
 import type { RequestListener } from 'node:http'
-import { withDefaults, invalidOption } from '../option-checks.ts'
+import { withDefaults, invalidOption } from '../legacy/option-checks.ts'
 import { createHttpServer, type PlantServer } from './http-server.ts'
 import { LIMIT_DEFINITIONS, DEFAULT_LIMITS, type ServerOptions } from './limits.ts'
 

@@ -1,8 +1,8 @@
 import { Server, type ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { hasAmbiguousFraming } from '../http/respond.ts'
-import { clearTimeout, performance, setTimeout, yieldToEventLoop } from '../timers.ts'
+import { hasAmbiguousFraming } from '../legacy/http/respond.ts'
+import { clearTimeout, performance, setTimeout, yieldToEventLoop } from '../legacy/timers.ts'
 import { isIdle, type Connection } from './connections.ts'
 
 const QUIET_PERIOD_MS = 50

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
-import { headerValuesOf, hasTooManyFields, isValidHost } from '../http/header-fields.ts'
-import { addHeaders } from '../http/respond.ts'
-import { isWritable } from '../http/transport.ts'
-import { runInOrder, isPaused, stopReading, type QueuedRequest } from '../http/request-queue.ts'
-import { callSafely } from '../maybe-promise.ts'
-import { setImmediate, setTimeout } from '../timers.ts'
+import { HTTP_ERRORS, HttpError } from '../legacy/http/errors.ts'
+import { headerValuesOf, hasTooManyFields, isValidHost } from '../legacy/http/header-fields.ts'
+import { addHeaders } from '../legacy/http/respond.ts'
+import { isWritable } from '../legacy/http/transport.ts'
+import { runInOrder, isPaused, stopReading, type QueuedRequest } from '../legacy/http/request-queue.ts'
+import { callSafely } from '../legacy/maybe-promise.ts'
+import { setImmediate, setTimeout } from '../legacy/timers.ts'
 import {
   getConnection,
   closeStalled,

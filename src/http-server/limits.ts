@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../option-checks.ts'
+import { MAX_TIMER_MS } from '../legacy/option-checks.ts'
 
 /** Timeouts and limits of the HTTP server. Every option has a default. */
 export interface ServerOptions {

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { performance as nodePerformance } from 'node:perf_hooks'
 import process from 'node:process'
-import { performance, setTimeout } from '../timers.ts'
+import { performance, setTimeout } from '../legacy/timers.ts'
 import { repeatWhileListening, type Connection } from './connections.ts'
 import { throttleReads } from './read-throttle.ts'
 

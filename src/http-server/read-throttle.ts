@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { isPaused } from '../http/request-queue.ts'
-import { scheduleTask, hasUrgentBudget } from '../scheduler.ts'
+import { isPaused } from '../legacy/http/request-queue.ts'
+import { scheduleTask, hasUrgentBudget } from '../legacy/scheduler.ts'
 import { isBodyBufferFull, isRequestComplete, type Connection } from './connections.ts'
 
 /** Size of a connection's first slice. Most requests fit into it. */

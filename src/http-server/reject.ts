@@ -1,11 +1,11 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
-import { respond, type BaseResponseEvent, type HttpResponse } from '../http/respond.ts'
-import { addResponseListener } from '../http/transport.ts'
-import { arrivedAt } from '../http/request-queue.ts'
-import { chain } from '../maybe-promise.ts'
-import { clearTimeout, performance, setTimeout } from '../timers.ts'
+import { HTTP_ERRORS, type HttpError } from '../legacy/http/errors.ts'
+import { respond, type BaseResponseEvent, type HttpResponse } from '../legacy/http/respond.ts'
+import { addResponseListener } from '../legacy/http/transport.ts'
+import { arrivedAt } from '../legacy/http/request-queue.ts'
+import { chain } from '../legacy/maybe-promise.ts'
+import { clearTimeout, performance, setTimeout } from '../legacy/timers.ts'
 
 /**
  * How long a rejected client has to read the response and close the connection before the socket is destroyed.

@@ -1,5 +1,4 @@
-import { readMember } from '../option-checks.ts'
-import { encodeUtf8 } from '../plants/text.ts'
+export const NO_HEADERS: Readonly<Record<string, string>> = {}
 
 /** The `error` member of an error response. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
@@ -14,17 +13,17 @@ export const ERRORS = {
   missingToken: {
     error: 40100,
     message: 'A bearer token is required: send "Authorization: Bearer <token>".',
-    headers: ['WWW-Authenticate', 'Bearer realm="plant-store"'],
+    headers: { 'WWW-Authenticate': 'Bearer realm="plant-store"' },
   },
   invalidToken: {
     error: 40101,
     message: 'The bearer token is invalid.',
-    headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="invalid_token"'],
+    headers: { 'WWW-Authenticate': 'Bearer realm="plant-store", error="invalid_token"' },
   },
   readOnlyToken: {
     error: 40300,
     message: 'This bearer token is read-only.',
-    headers: ['WWW-Authenticate', 'Bearer realm="plant-store", error="insufficient_scope", scope="write"'],
+    headers: { 'WWW-Authenticate': 'Bearer realm="plant-store", error="insufficient_scope", scope="write"' },
   },
   pathNotFound: { error: 40400, message: 'There is no resource at this path. The plants are at /plants.' },
   plantNotFound: { error: 40401, message: 'You have no plant with this id.' },
@@ -38,26 +37,25 @@ export const ERRORS = {
   unsupportedContentType: {
     error: 41500,
     message: 'The Content-Type must be application/json, in UTF-8.',
-    headers: ['Accept', 'application/json'],
+    headers: { Accept: 'application/json' },
   },
   unsupportedContentEncoding: {
     error: 41501,
     message: 'Content-Encoding is not supported. Send the body uncompressed.',
-    headers: ['Accept-Encoding', 'identity'],
+    headers: { 'Accept-Encoding': 'identity' },
   },
-  expectationFailed: { error: 41700, message: 'The only supported expectation is 100-continue.' },
   headersTooLarge: { error: 43100, message: 'The request has too many header fields, or they are too large.' },
   internalError: { error: 50000, message: 'An internal error occurred.' },
   unsupportedTransferCoding: { error: 50100, message: 'The only supported transfer coding is chunked.' },
   storeUnavailable: {
     error: 50300,
     message: 'The store is temporarily unavailable. The request had no effect; try again.',
-    headers: ['Retry-After', '1'],
+    headers: { 'Retry-After': '1' },
   },
   outcomeUnknown: {
     error: 50301,
     message: 'The store failed or did not respond in time. It is unknown whether the request took effect.',
-    headers: ['Retry-After', '1'],
+    headers: { 'Retry-After': '1' },
   },
 } as const
 
@@ -71,21 +69,19 @@ export class HttpError {
   readonly error: ErrorCode
   readonly status: number
   readonly message: string
-  readonly headers: readonly string[]
-  readonly contentType = undefined
-  readonly allowsCaching = false
+  readonly headers: Readonly<Record<string, string>>
   readonly body: string
   /** The error that is passed to the host's `onError`; undefined if the client caused the error response. */
   readonly cause: unknown
 
   /** @param message replaces the default message; must not contain anything that the client sent */
-  constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
-    const definition: { error: ErrorCode; message: string; headers?: readonly string[] } = ERRORS[name]
+  constructor(name: ErrorName, message?: string, headers?: Readonly<Record<string, string>>, cause?: unknown) {
+    const definition: { error: ErrorCode; message: string; headers?: Readonly<Record<string, string>> } = ERRORS[name]
     this.error = definition.error
     this.status = Math.trunc(definition.error / 100)
     this.message = message ?? definition.message
-    this.headers = headers ?? readMember(definition, 'headers') ?? []
-    this.body = encodeUtf8(JSON.stringify({ error: this.error, message: this.message }))
+    this.headers = headers ?? definition.headers ?? NO_HEADERS
+    this.body = JSON.stringify({ error: this.error, message: this.message })
     this.cause = cause
   }
 }

@@ -1,64 +1,50 @@
 import type { IncomingMessage } from 'node:http'
-import { isIPv6 } from 'node:net'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
 
 /** A character of a token, such as a field name (RFC 9110 section 5.6.2). */
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
+/** The header fields that the service reads. */
 export interface HeaderFields {
   /** The value of the last Authorization field; empty if there is no such field. */
   readonly authorization: string
   readonly authorizationCount: number
-  readonly contentType: string | undefined
+  /** Empty if there is no such field. */
+  readonly contentType: string
+  /** All values; empty if there is no such field. */
   readonly contentEncoding: string
   readonly contentLength: number
+  /** Whether a body follows the header of an HTTP/1 request. In HTTP/2, a body doesn't need a Content-Length. */
+  readonly hasBody: boolean
 }
-
-/** With 1,000 fields or more, some Node versions silently drop fields, such as a second Authorization. */
-export const hasTooManyFields = (rawHeaders: readonly string[]): boolean => rawHeaders.length >= 2 * 1000
 
 /**
  * Returns the raw headers: name, value, name, value… Serverless adapters may create requests without `rawHeaders`. For
  * these, `headers` serves as a substitute, although it shows most repeated fields as a single field.
  */
-export function rawHeadersOf(
-  request: Pick<IncomingMessage, 'headers'> & Partial<Pick<IncomingMessage, 'rawHeaders'>>,
-): readonly string[] {
-  const { rawHeaders = [] } = request
-  if (rawHeaders.length > 0) return rawHeaders
-  return Object.entries(request.headers).flatMap(([name, value = []]) => [value].flat().flatMap((item) => [name, item]))
-}
-
-const EMPTY_VALUES: string[] = []
-
-/**
- * Returns all values of a field. The name must be in lowercase. Faster than `req.headers`, which Node 26 creates from
- * all fields on first access.
- */
-export function headerValuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
-  let values = EMPTY_VALUES
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const fieldName = rawHeaders[i]!
-    if (fieldName.length !== name.length || fieldName.toLowerCase() !== name) continue
-    if (values === EMPTY_VALUES) values = [rawHeaders[i + 1]!]
-    else values.push(rawHeaders[i + 1]!)
-  }
-  return values
+export function rawHeadersOf({ rawHeaders, headers }: Partial<IncomingMessage>): readonly string[] {
+  if (rawHeaders !== undefined && rawHeaders.length > 0) return rawHeaders
+  return Object.entries(headers ?? {}).flatMap(([name, values = []]) =>
+    [values].flat().flatMap((value) => [name, value]),
+  )
 }
 
 /**
- * Reads, in one pass, all fields that the service needs. Doesn't use `req.headers`, which hides repeated fields.
+ * Reads the header fields in one pass over the raw headers. `request.headers` hides repeated fields, and Node 26
+ * creates it from all fields on first access.
  * @throws HttpError 43100 for too many fields, 50100 for a transfer coding other than chunked, 40000 for a repeated
  * Host or Content-Type
  */
-export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
-  if (hasTooManyFields(rawHeaders)) throw HTTP_ERRORS.headersTooLarge
+export function readHeaderFields(request: Partial<IncomingMessage>): HeaderFields {
+  const rawHeaders = rawHeadersOf(request)
+  // With 1,000 fields or more, some Node versions silently drop fields, such as a second Authorization.
+  if (rawHeaders.length >= 2 * 1000) throw HTTP_ERRORS.headersTooLarge
 
   let authorization = ''
   let authorizationCount = 0
   let hostCount = 0
   let contentTypeCount = 0
-  let contentType: string | undefined
+  let contentType = ''
   let contentEncoding = ''
   let contentLength = 0
   let transferEncoding = ''
@@ -98,21 +84,42 @@ export function readHeaderFields(rawHeaders: readonly string[]): HeaderFields {
   if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw HTTP_ERRORS.unsupportedTransferCoding
   if (hostCount > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
   if (contentTypeCount > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
-  return { authorization, authorizationCount, contentType, contentEncoding, contentLength }
+  const hasBody = contentLength > 0 || transferEncoding !== ''
+  return { authorization, authorizationCount, contentType, contentEncoding, contentLength, hasBody }
 }
 
-/** RFC 9112 section 3.2. An http URI must have a host, so the value can't be empty (RFC 9110 section 4.2.1). */
-const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i
+/**
+ * Whether Node and a proxy may disagree on where a request ends, which allows request smuggling: it asks for an upgrade
+ * (Node then discards the rest of what it has read), has a transfer coding other than chunked, or any in HTTP/1.0
+ * (RFC 9112 section 6.1).
+ */
+export function hasAmbiguousFraming(request: IncomingMessage): boolean {
+  const rawHeaders = rawHeadersOf(request)
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === 7 && name.toLowerCase() === 'upgrade') return true
+    if (name.length !== 17 || name.toLowerCase() !== 'transfer-encoding') continue
+    if (request.httpVersionMinor === 0 || rawHeaders[i + 1]!.toLowerCase() !== 'chunked') return true
+  }
+  return false
+}
+
+/** RFC 9110 section 5.6.6: `name=value`, where the value is a token or a quoted string. The charset has to be UTF-8. */
+const MEDIA_TYPE_PARAMETER = String.raw`charset=(?:utf-?8|"\\?u\\?t\\?f(?:\\?-)?\\?8")|(?!charset=)${TCHAR}+=(?:${TCHAR}+|"(?:[^"\\]|\\.)*")`
+
+/** Parameters may be empty, so semicolons may be repeated. The pattern is unambiguous, so it takes linear time. */
+const JSON_MEDIA_TYPE = new RegExp(
+  String.raw`^application/json(?:[ \t]*;[ \t;]*(?:${MEDIA_TYPE_PARAMETER}))*[ \t;]*$`,
+  'i',
+)
+
+/** Empty list elements are ignored (RFC 9110 section 5.6.1.2). */
+const IDENTITY_CODING = /^(?:[ \t,]|identity(?=[ \t]*(?:,|$)))*$/i
 
 /**
- * RFC 3986 section 3.2.2, with a zone ID as in RFC 6874 (`%25eth0`), or in the form that Node's client sends (`%eth0`).
+ * @throws HttpError 41500 unless the Content-Type is JSON in UTF-8; 41501 for a Content-Encoding other than `identity`
  */
-const IP_LITERAL_HOST =
-  /^\[(?:(?<address>[0-9a-f:.]+)(?:%(?:[\w.~-]|%[0-9a-f]{2})+)?|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/i
-
-export function isValidHost(value: string): boolean {
-  if (NAMED_HOST.test(value)) return true
-  const literal = IP_LITERAL_HOST.exec(value)
-  const address = literal?.groups!['address']
-  return literal !== null && (address === undefined || isIPv6(address))
+export function checkBodyHeaders({ contentType, contentEncoding }: HeaderFields): void {
+  if (contentType !== 'application/json' && !JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
+  if (contentEncoding !== '' && !IDENTITY_CODING.test(contentEncoding)) throw HTTP_ERRORS.unsupportedContentEncoding
 }

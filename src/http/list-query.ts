@@ -1,74 +1,73 @@
-import { MAX_INT32 } from '../option-checks.ts'
-import { parseInt64 } from '../plants/int64.ts'
 import type { ListQuery } from '../plants/list-plants.ts'
+import { MAX_INT64, MIN_INT64, parseInt64 } from '../plants/plant.ts'
 import { HttpError } from './errors.ts'
-import { describeInvalidInteger } from './invalid-integer.ts'
-import { decodePercent } from './percent-encoding.ts'
 
-/** The lengths of the shortest parameter name without escapes, and of the longest name with all characters escaped. */
-const MIN_NAME_LENGTH = 'limit'.length
-const MAX_NAME_LENGTH = 3 * 'include'.length
-const [AMPERSAND, EQUALS] = [0x26, 0x3d] as const
+const MAX_INT32 = 2 ** 31 - 1
+
+/** The parameters of a list, with the values that the query has for each. */
+type Parameters = Record<'limit' | 'after' | 'include', string[]>
 
 /**
  * Parses the query of a list request. Unknown parameters are ignored, and a `limit` above `maxLimit` is capped.
+ * @param maxLimit the maximum of the host; Infinity if it has none
  * @throws HttpError 40004, whose message names each invalid parameter
  */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
-  if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
+  const defaultLimit = maxLimit === Infinity ? undefined : maxLimit
+  if (query === '') return { limit: defaultLimit, after: undefined, includesId: false }
 
-  let limitText: string | undefined
-  let afterText: string | undefined
-  let include: string | undefined
-  let start = 0
-  let nameEnd = -1
-  // A regular expression is slower for short queries, and a function call for each parameter is slower for long ones.
-  for (let end = 0; end <= query.length; end++) {
-    const code = end < query.length ? query.charCodeAt(end) : AMPERSAND
-    if (code === EQUALS && nameEnd === -1) nameEnd = end
-    if (code !== AMPERSAND) continue
-    if (nameEnd === -1) nameEnd = end
-    const nameLength = nameEnd - start
-    if (nameLength >= MIN_NAME_LENGTH && nameLength <= MAX_NAME_LENGTH) {
-      const name = decodePercent(query.slice(start, nameEnd))
-      if (name === 'limit') limitText = decodeValue(limitText, query.slice(nameEnd + 1, end))
-      else if (name === 'after') afterText = decodeValue(afterText, query.slice(nameEnd + 1, end))
-      else if (name === 'include') include = decodeValue(include, query.slice(nameEnd + 1, end))
-    }
-    start = end + 1
-    nameEnd = -1
-  }
-  const limit = limitText === undefined ? Infinity : parseLimit(limitText)
-  const after = afterText === undefined ? undefined : parseInt64(afterText)
-  const isAfterInvalid = afterText !== undefined && after === undefined
-  const includesId = include === 'id'
-  const isIncludeInvalid = include !== undefined && !includesId
-  if (limit !== undefined && !isAfterInvalid && !isIncludeInvalid) {
-    return { limit: Math.min(limit, maxLimit), after, includesId }
-  }
-
+  const { limit, after, include } = parseQuery(query)
   const problems: string[] = []
-  if (limit === undefined)
-    problems.push(`limit ${describeRepetition(limitText!) ?? describeInvalidInteger(limitText!, 0, MAX_INT32)}`)
-  if (isAfterInvalid) problems.push(`after ${describeRepetition(afterText!) ?? describeInvalidInteger(afterText!)}`)
-  if (isIncludeInvalid) problems.push(`include ${describeRepetition(include!) ?? 'must be id'}`)
-  throw new HttpError('invalidQuery', `The query is invalid: ${problems.join('; ')}.`)
-}
-
-function parseLimit(text: string): number | undefined {
-  if (!/^(?:0|[1-9][0-9]{0,9})$/.test(text)) return undefined
-  const limit = Number(text)
-  return limit <= MAX_INT32 ? limit : undefined
+  const limitProblem = limit.length > 1 ? 'is repeated' : describeInteger(limit[0], 0, MAX_INT32)
+  if (limitProblem !== undefined) problems.push(`limit ${limitProblem}`)
+  const afterProblem = after.length > 1 ? 'is repeated' : describeInteger(after[0], MIN_INT64, MAX_INT64)
+  if (afterProblem !== undefined) problems.push(`after ${afterProblem}`)
+  if (include.length > 1) problems.push('include is repeated')
+  else if (include.length === 1 && include[0] !== 'id') problems.push('include must be id')
+  if (problems.length > 0) throw new HttpError('invalidQuery', `The query is invalid: ${problems.join('; ')}.`)
+  return {
+    limit: limit.length === 0 ? defaultLimit : Math.min(Number(limit[0]), maxLimit),
+    after: after.length === 0 ? undefined : BigInt(after[0]!),
+    includesId: include.length > 0,
+  }
 }
 
 /**
- * Replaces the value of a repeated parameter. A lone surrogate can't occur in a decoded value, and is rejected by every
- * parser.
+ * Describes what is wrong with a decimal integer, as the predicate of a sentence such as `limit has a leading zero`.
+ * @returns undefined if the text is a decimal integer in the range, or if there is no text
  */
-const REPEATED = '\ud800'
+export function describeInteger(
+  text: string | undefined,
+  min: bigint | number,
+  max: bigint | number,
+): string | undefined {
+  if (text === undefined) return undefined
+  if (text === '') return 'is empty'
+  // Don't report a leading `+` as a sign: it might be a space that the host re-encoded.
+  if (min === 0 && /^-[0-9]+$/.test(text)) return 'has a sign'
+  if (/^-?0[0-9]+$/.test(text)) return 'has a leading zero'
+  if (!/^-?[0-9]+$/.test(text)) return 'is not a decimal integer'
+  const integer = parseInt64(text)
+  return integer === undefined || integer < min || integer > max ? `must be from ${min} to ${max}` : undefined
+}
 
-/** A malformed escape is left as it is: no parameter accepts a percent sign. */
-const decodeValue = (previous: string | undefined, text: string): string =>
-  previous === undefined ? (decodePercent(text) ?? text) : REPEATED
+function parseQuery(query: string): Parameters {
+  const parameters: Parameters = { limit: [], after: [], include: [] }
+  for (const parameter of query.split('&')) {
+    const equals = parameter.indexOf('=')
+    const name = decode(equals === -1 ? parameter : parameter.slice(0, equals))
+    if (name !== 'limit' && name !== 'after' && name !== 'include') continue
+    parameters[name].push(equals === -1 ? '' : decode(parameter.slice(equals + 1)))
+  }
+  return parameters
+}
 
-const describeRepetition = (value: string): string | undefined => (value === REPEATED ? 'is repeated' : undefined)
+/** Decodes percent-escapes. A malformed escape is left as it is: no parameter accepts a percent sign. */
+function decode(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

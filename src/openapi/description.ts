@@ -117,7 +117,6 @@ const COMMON_ERRORS: readonly ErrorName[] = [
   'methodNotAllowed',
   'malformedRequest',
   'requestTimeout',
-  'expectationFailed',
   'headersTooLarge',
   'unsupportedTransferCoding',
 ]
@@ -136,7 +135,7 @@ function errorResponse(names: readonly ErrorName[]): Response {
   for (const name of names) {
     const { error, message, headers: fields } = HTTP_ERRORS[name]
     examples[name] = { value: { error, message } }
-    for (let i = 0; i < fields.length; i += 2) headers[fields[i]!] = ref(`headers/${fields[i]}`)
+    for (const field of Object.keys(fields)) headers[field] = ref(`headers/${field}`)
     if (name === 'methodNotAllowed') headers['Allow'] = ref('headers/Allow')
   }
   return {

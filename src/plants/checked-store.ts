@@ -1,27 +1,43 @@
-import { chain, withDeadline, type MaybePromise } from '../maybe-promise.ts'
-import { isObject, invalidOption } from '../option-checks.ts'
-import { listEncodedPlants, type EncodedPage } from './encoded-list.ts'
+import { clearTimeout, setTimeout } from 'node:timers'
+import { inspect } from 'node:util'
 import type { NewPlant } from './plant.ts'
-import { StoreUnavailableError, type Page, type PageRequest, type Store, type StoreMethod } from './store.ts'
+import { StoreUnavailableError, then, type MaybePromise, type Page, type PageRequest, type Store } from './store.ts'
 
-export const STORE_METHODS: {
-  readonly [Name in StoreMethod]: undefined extends Store[Name] ? 'optional' : 'required'
-} = { create: 'required', list: 'required', delete: 'required', ping: 'optional', close: 'optional' }
+/** The default of the option `storeTimeoutMs`. Timeouts of the stores are derived from it. */
+export const DEFAULT_STORE_TIMEOUT_MS = 10_000
 
-export interface CheckedStore extends Pick<Store, 'create' | 'delete'> {
-  list(owner: string, request: PageRequest): MaybePromise<EncodedPage>
+/** A store whose calls time out, and whose results are valid, so that `undefined` never means success. */
+export type CheckedStore = Pick<Store, 'create' | 'list' | 'delete'>
+
+export function createCheckedStore(store: Store, timeoutMs: number): CheckedStore {
+  const limit = <T>(result: MaybePromise<T>): MaybePromise<T> => withDeadline(result, timeoutMs, 'The store', true)
+  return {
+    create: (owner, plant) => then(limit(store.create(owner, plant)), requireBoolean),
+    list: (owner, request) => then(limit(store.list(owner, request)), (page) => requirePage(page, request)),
+    delete: (owner, id) => then(limit(store.delete(owner, id)), requireBoolean),
+  }
 }
 
-/** Wraps a store: adds a timeout to its calls and validates their results, so that `undefined` never means success. */
-export function createCheckedStore(store: Store, timeoutMs: number): CheckedStore {
-  const createError = (): StoreUnavailableError =>
-    new StoreUnavailableError(`The store did not respond within ${timeoutMs} ms.`, { isOutcomeUnknown: true })
-  const withTimeout = (result: MaybePromise<unknown>) => withDeadline(result, timeoutMs, createError)
-  return {
-    create: (owner, plant) => chain(withTimeout(store.create(owner, plant)), requireBoolean),
-    list: (owner, request) => chain(withTimeout(listEncodedPlants(store, owner, request)), requirePage, request),
-    delete: (owner, id) => chain(withTimeout(store.delete(owner, id)), requireBoolean),
-  }
+/**
+ * Limits the duration of a call: if the promise or thenable that it returned doesn't settle in time, the returned
+ * promise rejects with a {@link StoreUnavailableError}, and a late result is ignored.
+ * @param subject what was called, as the subject of the error message
+ */
+export function withDeadline<T>(
+  result: MaybePromise<T>,
+  ms: number,
+  subject: string,
+  isOutcomeUnknown = false,
+): MaybePromise<T> {
+  if (typeof (result as PromiseLike<T> | null | undefined)?.then !== 'function') return result
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new StoreUnavailableError(`${subject} did not respond within ${ms} ms.`, { isOutcomeUnknown }))
+    }, ms)
+    Promise.resolve(result)
+      .finally(() => clearTimeout(timer))
+      .then(resolve, reject)
+  })
 }
 
 function requireBoolean(result: unknown): boolean {
@@ -29,28 +45,19 @@ function requireBoolean(result: unknown): boolean {
   return result
 }
 
-const EMPTY_PAGE: EncodedPage = { plants: [], hasMore: false }
-
 /** Without these checks, plants in the wrong order could result in an incomplete list, or in a list that never ends. */
-function requirePage(result: unknown, { limit, after }: PageRequest): EncodedPage {
-  if (!isObject(result)) throw invalidOption('the result of store.list', 'an object { plants, hasMore }', result)
-  const { plants, hasMore } = result as Partial<Record<keyof Page, unknown>>
-  if (!Array.isArray(plants)) throw invalidOption('plants in the result of store.list', 'an array', plants)
-  if (typeof hasMore !== 'boolean') throw invalidOption('hasMore in the result of store.list', 'true or false', hasMore)
+function requirePage(page: Page, { limit, after }: PageRequest): Page {
+  const { plants, hasMore } = (page ?? {}) as Partial<Page>
+  if (!Array.isArray(plants) || typeof hasMore !== 'boolean') {
+    throw new TypeError(`store.list must return { plants: [...], hasMore: true or false }, not ${inspect(page)}`)
+  }
   if (plants.length > limit) throw new TypeError(`store.list returned ${plants.length} plants, but limit is ${limit}`)
-  if (!isAscending(plants as readonly NewPlant[], after)) {
-    throw new TypeError(
-      'store.list must return plants in ascending order of id, with ids that are bigints greater than after',
-    )
+  let previous = after
+  for (const { id } of plants as readonly NewPlant[]) {
+    if (typeof id !== 'bigint' || (previous !== undefined && id <= previous)) {
+      throw new TypeError('store.list must return plants in ascending order of id, with bigint ids greater than after')
+    }
+    previous = id
   }
-  // An empty page ends the list. Without a last plant to continue after, the service would request the same page again.
-  return plants.length === 0 ? EMPTY_PAGE : (result as EncodedPage)
-}
-
-function isAscending(plants: readonly NewPlant[], after: bigint | undefined): boolean {
-  for (const { id } of plants) {
-    if (typeof id !== 'bigint' || (after !== undefined && id <= after)) return false
-    after = id
-  }
-  return true
+  return page
 }

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { clearTimeout, performance, setTimeout, sleep } from '../timers.ts'
+import { clearTimeout, performance, setTimeout, sleep } from '../legacy/timers.ts'
 
 /** The maximum length of the buffered log, in characters. Node buffers without a limit if nobody reads the pipe. */
 const MAX_BUFFERED_LENGTH = 2 ** 20

@@ -1,7 +1,7 @@
 import { isBuiltin } from 'node:module'
-import type { MaybePromise } from '../maybe-promise.ts'
-import type { Store } from '../plants/store.ts'
-import { memoryStore } from './memory-store.ts'
+import type { MaybePromise } from '../legacy/maybe-promise.ts'
+import type { Store } from '../legacy/plants/store.ts'
+import { memoryStore } from '../legacy/stores/memory-store.ts'
 import type { StoreSettings } from './postgres/open-postgres.ts'
 import { isSameDatabase } from './postgres/postgres-url.ts'
 

@@ -1,4 +1,4 @@
-import type { Store } from '../plants/store.ts'
+import type { Store } from '../legacy/plants/store.ts'
 
 /** Metrics that a store provides to the standalone server. */
 interface StoreMetrics {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { performance as nodePerformance } from 'node:perf_hooks'
 import { getHeapStatistics as heap } from 'node:v8'
-import { performance, setTimeout } from '../../timers.ts'
+import { performance, setTimeout } from '../../legacy/timers.ts'
 import { VERSION } from '../../version.ts'
 import { createHistogram, createFamily, createSingleMetric, type MetricFamily } from './metric-families.ts'
 

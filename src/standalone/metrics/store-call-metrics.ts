@@ -1,9 +1,9 @@
-import { isPromiseLike } from '../../maybe-promise.ts'
-import { STORE_METHODS } from '../../plants/checked-store.ts'
-import { listEncodedPlants, wrapEncodedList } from '../../plants/encoded-list.ts'
-import { StoreUnavailableError, type Store, type StoreMethod } from '../../plants/store.ts'
+import { isPromiseLike } from '../../legacy/maybe-promise.ts'
+import { STORE_METHODS } from '../../legacy/plants/checked-store.ts'
+import { listEncodedPlants, wrapEncodedList } from '../../legacy/plants/encoded-list.ts'
+import { StoreUnavailableError, type Store, type StoreMethod } from '../../legacy/plants/store.ts'
 import { metricsOf } from '../../stores/store-metrics.ts'
-import { performance } from '../../timers.ts'
+import { performance } from '../../legacy/timers.ts'
 import { createHistogram, createSingleMetric, type MetricFamily, type Observe } from './metric-families.ts'
 
 const OUTCOMES = ['ok', 'unavailable', 'unknown', 'fault'] as const

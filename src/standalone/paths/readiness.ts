@@ -1,6 +1,6 @@
-import { withDeadline } from '../../maybe-promise.ts'
-import { StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { clearTimeout, performance, setTimeout } from '../../timers.ts'
+import { withDeadline } from '../../legacy/maybe-promise.ts'
+import { StoreUnavailableError, type Store } from '../../legacy/plants/store.ts'
+import { clearTimeout, performance, setTimeout } from '../../legacy/timers.ts'
 import { describeError, log } from '../log.ts'
 
 export type Readiness = 'ready' | 'unready' | 'draining'

@@ -1,5 +1,5 @@
-import { digestToken, type Caller } from '../../http/caller.ts'
-import { runInTicks, type CooperativeTask } from '../../scheduler.ts'
+import { digestToken, type Caller } from '../../legacy/http/caller.ts'
+import { runInTicks, type CooperativeTask } from '../../legacy/scheduler.ts'
 import { isSameStore } from '../../stores/open-store.ts'
 import { log } from '../log.ts'
 import { watchFile } from './watch-file.ts'

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { runToCompletion, type CooperativeTask } from '../../scheduler.ts'
+import { runToCompletion, type CooperativeTask } from '../../legacy/scheduler.ts'
 import { formatErrorCode, log } from '../log.ts'
 import { SettingError, text, type Variable } from './variables.ts'
 

@@ -1,6 +1,6 @@
-import { B64TOKEN } from '../../http/bearer.ts'
-import { digestToken, UNSET_TOKENS, type Caller } from '../../http/caller.ts'
-import { runToCompletion, type CooperativeTask } from '../../scheduler.ts'
+import { B64TOKEN } from '../../legacy/http/bearer.ts'
+import { digestToken, UNSET_TOKENS, type Caller } from '../../legacy/http/caller.ts'
+import { runToCompletion, type CooperativeTask } from '../../legacy/scheduler.ts'
 import { settingFile, type FileVariable } from './setting-file.ts'
 import { SettingError, type Variable } from './variables.ts'
 

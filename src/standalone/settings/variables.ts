@@ -1,5 +1,5 @@
-import { MAX_TIMER_MS } from '../../option-checks.ts'
-import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../plants/stray-characters.ts'
+import { MAX_TIMER_MS } from '../../legacy/option-checks.ts'
+import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../legacy/plants/stray-characters.ts'
 
 const PREFIX = 'PLANT_STORE_'
 /**

@@ -1,6 +1,6 @@
-import { StoreUnavailableError } from '../../plants/store.ts'
-import { performance } from '../../timers.ts'
-import { nextBatchSize, type QueuedWrite } from '../batch-size.ts'
+import { StoreUnavailableError } from '../../legacy/plants/store.ts'
+import { performance } from '../../legacy/timers.ts'
+import { nextBatchSize, type QueuedWrite } from '../../legacy/stores/batch-size.ts'
 import { isSinglePlantError } from './errors.ts'
 
 interface BatcherOptions {

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 import { connect, isIP, type NetConnectOpts, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { clearTimeout, setTimeout } from '../../timers.ts'
+import { clearTimeout, setTimeout } from '../../legacy/timers.ts'
 import { NoResponseError } from './errors.ts'
-import { lookup } from '../lookup.ts'
+import { lookup } from '../../legacy/stores/lookup.ts'
 import type { Connection } from './pool.ts'
 
 // These codes are sent instead of a protocol version (postgresql.org/docs/current/protocol-message-formats.html).

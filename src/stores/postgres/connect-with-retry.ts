@@ -1,4 +1,4 @@
-import { clearInterval, clearTimeout, setInterval, setTimeout } from '../../timers.ts'
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../../legacy/timers.ts'
 import type { Connection, ConnectionPool } from './pool.ts'
 
 const RETRY_INTERVAL_MS = 500

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { cwd } from 'node:process'
 import type { Client, ClientConfig } from 'pg'
-import { lookup } from '../lookup.ts'
+import { lookup } from '../../legacy/stores/lookup.ts'
 import { closeOnParseError } from './close-on-parse-error.ts'
 import type { PostgresTarget } from './postgres-url.ts'
 

@@ -1,4 +1,4 @@
-import { isError } from '../../option-checks.ts'
+import { isError } from '../../legacy/option-checks.ts'
 
 // These patterns match SQLSTATEs or their classes (postgresql.org/docs/current/errcodes-appendix.html). Keep the table
 // for operators in docs/postgres.md in sync.

@@ -1,4 +1,4 @@
-import { clearInterval, performance, setInterval } from '../../timers.ts'
+import { clearInterval, performance, setInterval } from '../../legacy/timers.ts'
 
 const PROBE_INTERVAL_MS = 500
 

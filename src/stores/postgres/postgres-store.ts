@@ -4,11 +4,11 @@
  */
 
 import { Buffer } from 'node:buffer'
-import { withDefaults, type Resolved } from '../../option-checks.ts'
-import { wrapEncodedList, type EncodedPage } from '../../plants/encoded-list.ts'
-import { tagOf, type NewPlant } from '../../plants/plant.ts'
-import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../plants/store.ts'
-import { DEFAULT_POSTGRES_BATCH, textLength } from '../batch-size.ts'
+import { withDefaults, type Resolved } from '../../legacy/option-checks.ts'
+import { wrapEncodedList, type EncodedPage } from '../../legacy/plants/encoded-list.ts'
+import { tagOf, type NewPlant } from '../../legacy/plants/plant.ts'
+import { StoreUnavailableError, type Page, type PageRequest, type Store } from '../../legacy/plants/store.ts'
+import { DEFAULT_POSTGRES_BATCH, textLength } from '../../legacy/stores/batch-size.ts'
 import { metricsOf } from '../store-metrics.ts'
 import { createBatcher } from './batcher.ts'
 import { isRowTooLarge } from './errors.ts'

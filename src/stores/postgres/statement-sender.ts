@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from '../../plants/store.ts'
-import { clearTimeout, performance, setTimeout, sleep } from '../../timers.ts'
+import { StoreUnavailableError } from '../../legacy/plants/store.ts'
+import { clearTimeout, performance, setTimeout, sleep } from '../../legacy/timers.ts'
 import {
   isConflict,
   isPreparedStatementError,

@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from '../../plants/store.ts'
+import { StoreUnavailableError } from '../../legacy/plants/store.ts'
 import { findAccessError } from './database-files.ts'
 
 /** SQLite result codes (sqlite.org/rescode.html). All errors except the last two might be temporary. */

@@ -1,6 +1,6 @@
 import { statSync, type BigIntStats } from 'node:fs'
-import { StoreUnavailableError } from '../../plants/store.ts'
-import { performance } from '../../timers.ts'
+import { StoreUnavailableError } from '../../legacy/plants/store.ts'
+import { performance } from '../../legacy/timers.ts'
 import { readPragma, databasePathOf, type SqliteHandle } from './handle.ts'
 
 /** The watcher warns when the WAL reaches this size, and each time the size doubles after that. */

@@ -1,4 +1,4 @@
-import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../plants/stray-characters.ts'
+import { INVISIBLE_CHARACTERS, LEADING_OR_TRAILING_STRAY } from '../../legacy/plants/stray-characters.ts'
 
 /** Characters that only get into a path by mistake, such as the carriage return of a CRLF file. */
 const CONTROL_CHARACTER = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u

@@ -3,14 +3,14 @@
  * @module plant-store/sqlite
  */
 
-import { MAX_TIMER_MS, withDefaults, invalidOption, type Resolved } from '../../option-checks.ts'
-import { wrapEncodedList } from '../../plants/encoded-list.ts'
-import { SEPARATOR, tagOf } from '../../plants/plant.ts'
-import type { Store } from '../../plants/store.ts'
-import { encodeUtf8 } from '../../plants/text.ts'
-import { textLength } from '../batch-size.ts'
+import { MAX_TIMER_MS, withDefaults, invalidOption, type Resolved } from '../../legacy/option-checks.ts'
+import { wrapEncodedList } from '../../legacy/plants/encoded-list.ts'
+import { SEPARATOR, tagOf } from '../../legacy/plants/plant.ts'
+import type { Store } from '../../legacy/plants/store.ts'
+import { encodeUtf8 } from '../../legacy/plants/text.ts'
+import { textLength } from '../../legacy/stores/batch-size.ts'
 import { metricsOf } from '../store-metrics.ts'
-import { PageBuilder } from '../page-builder.ts'
+import { PageBuilder } from '../../legacy/stores/page-builder.ts'
 import { openConnection } from './connection.ts'
 import type { SqliteHandle } from './handle.ts'
 import { INSERT_PLANT, WriteQueue } from './write-queue.ts'

@@ -1,5 +1,5 @@
-import { createResponse } from '../../../http/respond.ts'
-import { encodeUtf8 } from '../../../plants/text.ts'
+import { createResponse } from '../../../legacy/http/respond.ts'
+import { encodeUtf8 } from '../../../legacy/plants/text.ts'
 import { VERSION } from '../../../version.ts'
 import type { StaticDocument } from '../program-listener.ts'
 import { HTML, SCRIPT, STYLE } from './texts.ts'

@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers'
+
+/** A connection on which more requests wait is destroyed. */
+const MAX_WAITING = 100
+
+/** The number of requests that wait on a connection. */
+const WAITING: unique symbol = Symbol('plant-store.waiting')
+type Connection = Socket & { [WAITING]?: number }
+
+/**
+ * Lets the pipelined requests of a connection run one after another (RFC 9112 section 9.3.2), at most one in each
+ * event-loop tick. While one waits, nothing more is read from the connection.
+ * @returns undefined if the request doesn't have to wait; otherwise a promise, which stays pending if the connection
+ * ends before the request's turn
+ */
+export function waitForTurn(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
+  const socket = request.socket as Connection | null
+  // Tests and serverless adapters create requests without a socket, or with one that was never connected.
+  if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) {
+    return undefined
+  }
+  const waiting = (socket[WAITING] ?? 0) + 1
+  socket[WAITING] = waiting
+  if (waiting > MAX_WAITING) socket.destroy()
+  // Node resumes a connection whenever a request is complete or a response has been sent.
+  else if (waiting === 1) socket.on('resume', keepPaused).pause()
+
+  return new Promise((resolve) => {
+    // Node assigns the socket once all earlier responses have been sent, unless one of them closes the connection.
+    response.once('socket', () => {
+      setImmediate(() => {
+        socket[WAITING]! -= 1
+        if (socket[WAITING] === 0) socket.off('resume', keepPaused).resume()
+        resolve()
+      })
+    })
+  })
+}
+
+function keepPaused(this: Socket): void {
+  this.pause()
+}
