@@ -6,7 +6,7 @@ import type { ErrorCode } from './http/errors.ts'
 import type { ResourcePath } from './operations.ts'
 import { DEFAULT_STORE_TIMEOUT_MS } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
-import type { MaybePromise, Store } from './plants/store.ts'
+import { STORE_METHODS, type MaybePromise, type Store, type StoreMethod } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
 /** Options for `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
@@ -199,8 +199,10 @@ function resolveAuthenticate({ tokens, authenticate }: PlantStoreOptions, timeou
 
 function checkStore(store: Store): void {
   if (typeof store !== 'object' || store === null) throw invalidOption('options.store', 'a store', store)
-  for (const name of ['create', 'list', 'delete'] as const) {
-    if (typeof store[name] !== 'function') throw invalidOption(`options.store.${name}`, 'a function', store[name])
+  for (const [name, requirement] of Object.entries(STORE_METHODS)) {
+    const method: unknown = store[name as StoreMethod]
+    const isValid = typeof method === 'function' || (method === undefined && requirement === 'optional')
+    if (!isValid) throw invalidOption(`options.store.${name}`, 'a function', method)
   }
 }
 

@@ -49,7 +49,9 @@ function requireBoolean(result: unknown): boolean {
 function requirePage(page: Page, { limit, after }: PageRequest): Page {
   const { plants, hasMore } = (page ?? {}) as Partial<Page>
   if (!Array.isArray(plants) || typeof hasMore !== 'boolean') {
-    throw new TypeError(`store.list must return { plants: [...], hasMore: true or false }, not ${inspect(page)}`)
+    throw new TypeError(
+      `store.list must return { plants: [...], hasMore: true or false }, not ${inspect(page, { depth: -1 })}`,
+    )
   }
   if (plants.length > limit) throw new TypeError(`store.list returned ${plants.length} plants, but limit is ${limit}`)
   let previous = after

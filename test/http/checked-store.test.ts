@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { MaybePromise } from '../../src/maybe-promise.ts'
 import { createCheckedStore } from '../../src/plants/checked-store.ts'
-import type { PageRequest } from '../../src/plants/store.ts'
+import type { MaybePromise, PageRequest } from '../../src/plants/store.ts'
 import { memoryStore } from '../../src/stores/memory-store.ts'
 import { overrideStore } from '../support/database/override-store.ts'
 
@@ -32,18 +31,16 @@ for (const method of ['create', 'delete'] as const) {
 
 suite('the checked list method', () => {
   const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
-  const order = 'store.list must return plants in ascending order of id, with ids that are bigints greater than after'
-  const shape = 'the result of store.list must be an object { plants, hasMore }, not'
-  const array = 'plants in the result of store.list must be an array, not'
-  const boolean = 'hasMore in the result of store.list must be true or false, not'
+  const order = 'store.list must return plants in ascending order of id, with bigint ids greater than after'
+  const shape = 'store.list must return { plants: [...], hasMore: true or false }, not'
   const page = (...plants: readonly unknown[]) => ({ plants, hasMore: false })
   const wrong: readonly (readonly [name: string, message: string, page: unknown, after?: bigint])[] = [
     ['undefined', `${shape} undefined`, undefined],
     ['null', `${shape} null`, null],
-    ['an array of plants', `${array} undefined`, plants.slice(0, 1)],
-    ['plants that are not an array', `${array} [Object]`, { plants: { length: 1, at: () => FERN }, hasMore: false }],
-    ['a missing hasMore', `${boolean} undefined`, { plants: [FERN] }],
-    ['a hasMore that is a string', `${boolean} 'false'`, { plants: [FERN], hasMore: 'false' }],
+    ['an array of plants', `${shape} [Array]`, plants.slice(0, 1)],
+    ['plants that are not an array', `${shape} [Object]`, { plants: { length: 1, at: () => FERN }, hasMore: false }],
+    ['a missing hasMore', `${shape} [Object]`, { plants: [FERN] }],
+    ['a hasMore that is a string', `${shape} [Object]`, { plants: [FERN], hasMore: 'false' }],
     ['more plants than the limit', 'store.list returned 3 plants, but limit is 2', page(...plants)],
     ['a plant whose id is a number', order, page({ id: 1, name: 'Fern' }, FERN)],
     ['plants in descending order', order, page(...plants.slice(0, 2).reverse())],
@@ -57,8 +54,12 @@ suite('the checked list method', () => {
       assert.throws(() => callStore('list', page, { ...PAGE, after }), new TypeError(message))
     })
   }
+})
 
-  test('treats an empty page as the end of the list even if hasMore is true', () => {
-    assert.deepEqual(callStore('list', { plants: [], hasMore: true }), { plants: [], hasMore: false })
+test('a promise that settles in time is returned, and one that does not rejects with an unknown outcome', async () => {
+  assert.equal(await callStore('create', Promise.resolve(true)), true)
+  await assert.rejects(async () => await callStore('create', new Promise(() => undefined)), {
+    message: 'The store did not respond within 20 ms.',
+    isOutcomeUnknown: true,
   })
 })

@@ -1,41 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import fastify from 'fastify'
 import Koa from 'koa'
-import { serveAndConnect } from './support/wire/client.ts'
-import { bearer, createService, sendRequest, serve, servePlants } from './support/wire/service.ts'
-
-test('a service and its server work with --frozen-intrinsics', () => {
-  const program = `
-    import ${JSON.stringify(import.meta.resolve('../src/conformance/store-conformance.ts'))}
-    import ${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))}
-    import ${JSON.stringify(import.meta.resolve('../src/stores/sqlite/sqlite-store.ts'))}
-    import { createPlantStore } from ${JSON.stringify(import.meta.resolve('../src/index.ts'))}
-    import { createServer } from ${JSON.stringify(import.meta.resolve('../src/http-server/create-server.ts'))}
-    const { server, drain } = createServer(createPlantStore({ tokens: { secret: 'ada' } }))
-    server.listen(0, '127.0.0.1', async () => {
-      const { status } = await fetch('http://127.0.0.1:' + server.address().port + '/plants')
-      console.log(status)
-      await drain()
-    })`
-  const args = ['--frozen-intrinsics', ...process.execArgv, '--input-type=module', '--eval', program]
-  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  assert.equal(stdout, '401\n', stderr)
-})
-
-test('the package can be imported after the host has frozen Error.prototype', () => {
-  const program = `
-    Object.freeze(Error.prototype)
-    const { StoreUnavailableError } = await import(${JSON.stringify(import.meta.resolve('../src/index.ts'))})
-    await import(${JSON.stringify(import.meta.resolve('../src/stores/postgres/postgres-store.ts'))})
-    console.log(String(new StoreUnavailableError('away')))`
-  const args = [...process.execArgv, '--input-type=module', '--eval', program]
-  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  assert.equal(stdout, 'StoreUnavailableError: away\n', stderr)
-})
+import { serveAndConnect } from '../support/wire/client.ts'
+import { bearer, createService, sendRequest, serve, servePlants } from '../support/wire/service.ts'
 
 test('calls next() for a path that the service does not serve', async (t) => {
   const plants = createService()

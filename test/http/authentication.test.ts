@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { HttpError } from '../../src/http/errors.ts'
+import { createTokenTable, readBearerToken, toCaller } from '../../src/http/authentication.ts'
+import type { HeaderFields } from '../../src/http/header-fields.ts'
+
+const createFields = (...values: readonly string[]): HeaderFields => ({
+  authorization: values.at(-1) ?? '',
+  authorizationCount: values.length,
+  contentType: '',
+  contentEncoding: '',
+  contentLength: 0,
+  hasBody: false,
+})
+
+const MALFORMED = [
+  ...['Bearer =', 'Bearer a=b', 'Bearer a b', 'Bearer a,b', 'Bearer\tabc', 'Bearer "abc"', 'Bearer é', 'Bearer'],
+  'Bearer, Basic abc',
+].map((field) => [field])
+const OTHER_CREDENTIALS = [
+  '',
+  'Bearerabc',
+  'Bearer-2 abc',
+  'Basic abc',
+  'Digest realm="Bearer abc"',
+  'Basic Bearer abc',
+]
+
+suite('readBearerToken', () => {
+  for (const [field, token] of [
+    ['Bearer abc', 'abc'],
+    ['bearer    abc', 'abc'],
+    ['BEARER aZ09-._~+/==', 'aZ09-._~+/=='],
+  ] as const) {
+    test(`returns the token of ${JSON.stringify(field)}`, () =>
+      assert.equal(readBearerToken(createFields(field)), token))
+  }
+
+  for (const [error, rows] of [
+    [40100, [[], ...OTHER_CREDENTIALS.map((field) => [field])]],
+    [40101, [...MALFORMED, ['Bearer abc', 'Bearer abc'], ['Basic abc', 'Bearer abc']]],
+  ] as const) {
+    for (const fields of rows) {
+      test(`returns error ${error} for the Authorization headers ${JSON.stringify(fields)}`, () =>
+        assert.equal((readBearerToken(createFields(...fields)) as HttpError).error, error))
+    }
+  }
+})
+
+suite('a token table', () => {
+  const find = createTokenTable([
+    ['secret', 'ada'],
+    ['other', { owner: 'grace', access: 'write' }],
+    ['reader', { owner: 'ada', access: 'read' }],
+  ])
+
+  test('returns the caller for each token', () => {
+    assert.deepEqual(['secret', 'other', 'reader'].map(find), [
+      { owner: 'ada', access: 'write' },
+      { owner: 'grace', access: 'write' },
+      { owner: 'ada', access: 'read' },
+    ])
+  })
+
+  for (const token of ['', 'secre', 'secrets', 'Secret', '__proto__', 'constructor']) {
+    test(`returns undefined for "${token}"`, () => assert.equal(find(token), undefined))
+  }
+})
+
+suite('toCaller', () => {
+  for (const [name, holder, rule] of [
+    ['is a number', 42, 'an owner: a string, not number'],
+    ['is null', null, 'an owner: a string, not null'],
+    ['is empty', '', 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    ['contains U+0000', 'a\0', 'an owner: a non-empty string of well-formed Unicode without U+0000'],
+    ['has no access', { owner: 'ada' }, 'an access of "read" or "write", not undefined'],
+    ['has an unknown access', { owner: 'ada', access: 'admin' }, 'an access of "read" or "write", not \'admin\''],
+    ['has a third member', { owner: 'ada', access: 'read', s3cret: 1 }, 'an owner and an access, and nothing else'],
+  ] as const) {
+    test(`rejects a token holder that ${name}`, () => {
+      assert.throws(() => toCaller(holder, 'must have'), new TypeError(`must have ${rule}`))
+    })
+  }
+})

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { memoryStore, type Store } from '../../src/index.ts'
+import { cpuTimeSince } from '../support/cpu-time.ts'
+
+const COUNT = 100_000
+/** A prime that is larger than COUNT: multiples of a generator visit every number in a scattered order. */
+const PRIME = 100_003
+
+const ORDERS: Readonly<Record<string, (n: number) => number>> = {
+  ascending: (n) => n,
+  descending: (n) => COUNT - n,
+  scattered: (n) => (n * 5_741) % PRIME,
+}
+
+async function listIds(store: Store): Promise<number[]> {
+  const ids: number[] = []
+  for (let after: bigint | undefined, hasMore = true; hasMore;) {
+    const page = await store.list('ada', { limit: 1000, maxBytes: Infinity, after })
+    ids.push(...page.plants.map(({ id }) => Number(id)))
+    after = page.plants.at(-1)?.id
+    hasMore = page.hasMore
+  }
+  return ids
+}
+
+suite('the memory store with 100,000 plants of one owner', () => {
+  for (const [name, createId] of Object.entries(ORDERS)) {
+    test(`lists them in ascending order if they were created in ${name} order`, async () => {
+      const store = memoryStore()
+      const ids = Array.from({ length: COUNT }, (_, n) => createId(n))
+      const start = process.cpuUsage()
+      for (const id of ids) assert.equal(store.create('ada', { id: BigInt(id), name: '' }), true)
+      const microseconds = cpuTimeSince(start)
+      assert.deepEqual(
+        await listIds(store),
+        ids.sort((a, b) => a - b),
+      )
+      // A single sorted array takes more than 10 µs for each plant of a descending order.
+      assert.ok(microseconds < 10 * COUNT, `${microseconds / COUNT} µs for each plant`)
+    })
+  }
+
+  test('keeps the plants that remain when others are deleted and created again', async () => {
+    const store = memoryStore()
+    for (let id = 0; id < COUNT; id++) void store.create('ada', { id: BigInt(id), name: '' })
+    for (let id = 0; id < COUNT; id++) {
+      if (id % 1000 !== 0) assert.equal(store.delete('ada', BigInt(id)), true)
+      else assert.equal(store.create('ada', { id: BigInt(id), name: '' }), false)
+    }
+    assert.deepEqual(
+      await listIds(store),
+      Array.from({ length: COUNT / 1000 }, (_, n) => n * 1000),
+    )
+    for (let id = 0; id < COUNT; id += 1000) assert.equal(store.delete('ada', BigInt(id)), true)
+    assert.deepEqual(await listIds(store), [])
+    assert.equal(store.create('ada', { id: 1n, name: '' }), true)
+  })
+})
+
+for (const [name, maxBytes, expected] of [
+  ['the names and tags amount to maxBytes', 8, 2],
+  ['one byte more fits', 9, 3],
+  ['the first plant exceeds maxBytes', 1, 1],
+] as const) {
+  test(`a page ends once ${name} in UTF-8`, async () => {
+    const store = memoryStore()
+    for (let id = 1n; id <= 4n; id++) void store.create('ada', { id, name: 'ż', tag: 'ab' })
+    const { plants, hasMore } = await store.list('ada', { limit: 1000, maxBytes })
+    assert.deepEqual([plants.length, hasMore], [expected, true])
+  })
+}
