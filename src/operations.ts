@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { inspect } from 'node:util'
 import type { Access } from './http/authentication.ts'
 import { discardBody, readBody, type HostRequest } from './http/body.ts'
 import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
@@ -82,7 +83,8 @@ async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, 
     const message: unknown = await withDeadline(validate!(plant, { owner, request }), storeTimeoutMs, 'validate')
     if (message === undefined || message === null || message === '') return
     if (typeof message === 'string') throw new HttpError('invalidPlant', message)
-    throw new TypeError(`validate must return a message or nothing, not a value of type ${typeof message}`)
+    const received = inspect(message, { depth: -1, customInspect: false })
+    throw new TypeError(`validate must return a message or nothing, or a promise of either, not ${received}`)
   } catch (error) {
     // The store hasn't been called yet, so nothing was done.
     throw isUnavailable(error) ? new HttpError('storeUnavailable', undefined, undefined, error) : error

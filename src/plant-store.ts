@@ -163,9 +163,9 @@ function handleError(service: Service, exchange: Exchange, thrown: unknown): voi
     void sendAndReport(service, exchange, error)
   } catch (sendError) {
     // Middleware has replaced methods of the response with methods that throw.
-    response.destroy()
     const failure = isFault ? {} : { failure: { error: sendError } }
     report(service, exchange, error, { bytes: 0, complete: false, ...failure })
+    response.destroy()
   }
 }
 

@@ -104,7 +104,7 @@ const AUTHENTICATE_FAULTS: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
   ['rejects with an unknown outcome', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
   ['throws an error with an unknown outcome', createThrower(connectionLost), UNAVAILABLE, connectionLost],
-  ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not settle within 20 ms')],
+  ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not respond within 20 ms.')],
   [
     'returns an invalid owner',
     () => 'a\0b',
@@ -202,7 +202,7 @@ suite('a validate function', () => {
     const store = memoryStore()
     const verdict = new DeferredCall<undefined>()
     const options = { store, storeTimeoutMs: 20, validate: () => verdict.call() }
-    const error = new StoreUnavailableError('validate did not settle within 20 ms')
+    const error = new StoreUnavailableError('validate did not respond within 20 ms.')
     await assertFault(t, options, requests.create, ['takes too long', options.validate, UNAVAILABLE, error])
     verdict.resolve(undefined)
     await nextTick()

@@ -240,23 +240,6 @@ for (const [name, bytes] of [
   })
 }
 
-for (const [name, createAny] of Object.entries(HTTP1.createServers).slice(0, 2)) {
-  test(
-    `calls no hook for a request whose malformed body ${name} rejects in the same packet`,
-    { timeout: 60_000 },
-    async (t) => {
-      const { events, store, hooks } = recordEvents()
-      const { client } = await connectPair(
-        await serve(t, createAny(createService({ store, authenticate: () => null, ...hooks }))),
-      )
-      client.send(`${String(HTTP1.bodies['chunks without a last chunk'])}zz\r\n`)
-      assert.match(await client.closed, /^HTTP\/1\.1 400 /)
-      await waitForTicks()
-      assert.deepEqual(events, [])
-    },
-  )
-}
-
 suite('ignores a DELETE with a truncated body', { timeout: 60_000 }, () => {
   const deletion = { ...HTTP2_FIELDS, ':method': 'DELETE', ':path': '/plants/1' }
   for (const [name, createAny, bytes] of [
@@ -303,45 +286,6 @@ for (const [name, path, status] of [
     client.socket.destroy()
   })
 }
-
-test(
-  'plant-store/server responds with 40000 if a client half-closes its connection mid-body',
-  { timeout: 60_000 },
-  async (t) => {
-    const gate = new DeferredCall<string>()
-    const server = await serve(t, createPlantServer(createService({ authenticate: () => gate.call() })).server)
-    const { client, accepted } = await connectPair(server)
-    client.send(`POST /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`).socket.end()
-    await gate.called
-    await waitUntil(() => accepted.readableEnded)
-    gate.resolve('ada')
-    assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*"error":40000,/)
-  },
-)
-
-suite('plant-store/server sends a single response to a malformed body', { timeout: 60_000 }, () => {
-  for (const [method, caller, expected] of [
-    ['POST', 'ada', []],
-    ['POST', null, []],
-    // A list doesn't depend on the body, so it ran, but the client didn't get its response.
-    ['GET', 'ada', ['200, complete: false']],
-    ['GET', null, []],
-  ] as const) {
-    test(`that the host reads while authenticate runs (${method}, ${caller === null ? 'invalid' : 'valid'} token)`, async (t) => {
-      const { events, store, hooks } = recordEvents()
-      const gate = new DeferredCall<string | null>()
-      const plants = createService({ store, authenticate: () => gate.call(), ...hooks })
-      const listener: Listener = (request, response) => plants(request.resume(), response)
-      const { client } = await connectPair(await serve(t, createPlantServer(listener).server))
-      client.send(`${method} /plants HTTP/1.1\r\n${FIELDS}Transfer-Encoding: chunked\r\n\r\n${CHUNK}zz\r\n`)
-      await client.waitFor(/^HTTP\/1\.1 400 [^]*"error":40000,/)
-      gate.resolve(caller)
-      await waitForTicks()
-      assert.deepEqual(events, expected)
-      assert.match(await client.closed, /^HTTP\/1\.1 400 [^]*}$/)
-    })
-  }
-})
 
 test(
   'creates a plant even if the HTTP/2 stream is reset after the body is complete',

@@ -110,20 +110,6 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes }, unavailable)
     })
 
-    test('onResponse reports an error response if the store fails before the first byte of the list', async (t) => {
-      let reads = 0
-      const store = overrideStore(memoryStore(), {
-        list: (_, { after = 0n }) => (++reads < 3 ? createPageAfter(after) : Promise.reject(unavailable)),
-      })
-      const { client, reported } = await serveAndRecord(t, protocol, { store })
-
-      // The service reads the list twice: to find where the list ends, and to send it.
-      const { status, body } = await client.send(get('ada', '/plants?limit=2000'))
-
-      assert.deepEqual([status, reads], [503, 3])
-      await assertReported(reported, { status: 503, error: 50300, bytes: body.length, complete: true }, unavailable)
-    })
-
     test('onResponse reports an incomplete list if the client disconnects halfway', async (t) => {
       const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
       const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
@@ -157,18 +143,6 @@ for (const protocol of ['http', 'h2c'] as const) {
       await assertReported(reported, { bytes: 1000 * '{"name":"Fern"},'.length + 1 })
     })
 
-    test('onResponse reports an incomplete list if the client disconnects while middleware is still sending the list', async (t) => {
-      const store = memoryStore()
-      await store.create('ada', { id: 1n, name: 'x'.repeat(20_000_000) })
-      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, bufferUntilEnd)
-      await openResponseBody(client)
-      await waitUntil(() => accepted[0]!.writableEnded)
-
-      client.close()
-
-      await assertReported(reported, { bytes: '[{"name":""}]'.length + 20_000_000 })
-    })
-
     test('onResponse reports 0 bytes if the client disconnects before the first byte of the list', async (t) => {
       const page = new DeferredCall<void>()
       const store = overrideStore(memoryStore(), { list: () => page.call().then(() => createPageAfter(0n)) })
@@ -180,64 +154,6 @@ for (const protocol of ['http', 'h2c'] as const) {
       page.resolve()
 
       await assertReported(reported, { bytes: 0 })
-    })
-
-    test('a queued list stops reading from the store if its client disconnects', async (t) => {
-      let reads = 0
-      const rest = new Promise<Page>((resolve) => t.after(() => resolve(EMPTY_PAGE)))
-      const store = overrideStore(memoryStore(), {
-        list: (_, { after = 0n }) => (++reads, after === 0n ? createPageAfter(after) : rest),
-      })
-      const { client, reported, connect } = await serveAndRecord(t, protocol, { store, maxListsPerOwner: 1 })
-      await openResponseBody(client)
-      const request = openRequest(await connect())
-      // Two pages of the first list, and the first page of the second list, which then waits.
-      await waitUntil(() => reads === 3)
-
-      request.destroy()
-
-      await assertReported(reported, { bytes: 0 })
-      assert.equal(reads, 3)
-    })
-
-    test('a list with a limit stops reading from the store if its client disconnects', async (t) => {
-      let reads = 0
-      const page = new DeferredCall<void>()
-      const store = overrideStore(memoryStore(), {
-        list: (_, { after = 0n }) =>
-          ++reads === 3 ? page.call().then(() => createPageAfter(after)) : createPageAfter(after),
-      })
-      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store })
-      const request = openRequest(client, get('ada', '/plants?limit=400000'))
-      await waitUntil(() => reads === 3)
-
-      await disconnect(request, accepted[0]!)
-      page.resolve()
-
-      await assertReported(reported, { bytes: 0 })
-      assert.equal(reads, 3)
-    })
-
-    test('a queued list is rejected with 50300 after storeTimeoutMs', async (t) => {
-      const store = overrideStore(memoryStore(), { list: (_, { after = 0n }) => createPageAfter(after) })
-      const options = { store, storeTimeoutMs: 100, maxListsPerOwner: 1 }
-      const { client, reported, connect } = await serveAndRecord(t, protocol, options)
-      await openResponseBody(client)
-
-      const response = await (await connect()).send(get('ada'))
-
-      const body =
-        '{"error":50300,"message":"The store is temporarily unavailable. The request had no effect; try again."}'
-      const headers = {
-        'content-type': 'application/json',
-        'content-length': String(body.length),
-        'cache-control': 'no-store',
-        'retry-after': '1',
-      }
-      assert.deepEqual(response, { status: 503, headers, body })
-      const reason = 'The list waited 100 ms for another list of its owner to end (maxListsPerOwner is 1).'
-      const event = { status: 503, error: 50300, bytes: body.length, complete: true } as const
-      await assertReported(reported, event, new StoreUnavailableError(reason))
     })
   })
 }
