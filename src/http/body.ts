@@ -34,27 +34,30 @@ export async function readBody(
 ): Promise<Buffer | ParsedBody | undefined> {
   if (isTruncated(request)) return undefined
   if (request.readableDidRead || request.readableEncoding !== null) return readParsedBody(request, options)
-  checkLength(contentLength, options)
-  // Node parses the rest of the packet before microtasks run. If the body is complete by then, reading the buffer of the
-  // request is cheaper than handling its events.
+  const { maxBodyBytes } = options
+  if (contentLength > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
+  // Microtasks run after Node has parsed the body, if it is in the same packet as the header. Reading it from the buffer
+  // of the request then saves the cost of the data event and of copying it.
   await undefined
-  if (request.complete && request.readableFlowing === null && streamOf(request) === undefined) {
-    const body = (request.read() as Buffer | null) ?? Buffer.alloc(0)
-    checkLength(body.length, options)
-    return body
-  }
-  return collectBody(request, options)
+  const isBuffered = request.complete || (contentLength > 0 && request.readableLength === contentLength)
+  const isUnread = request.readableFlowing === null && streamOf(request) === undefined
+  const hasEnded = request.readableEnded || request.destroyed
+  if (!hasEnded && !(isBuffered && isUnread)) return collectBody(request, maxBodyBytes)
+  if (isTruncated(request)) return undefined
+  const body = (request.read() as Buffer | null) ?? Buffer.alloc(0)
+  request.resume()
+  if (body.length > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
+  return body
 }
 
-function checkLength(length: number, { maxBodyBytes }: BodyOptions): void {
-  if (length > maxBodyBytes) throw new HttpError('bodyTooLarge', `The body is larger than ${maxBodyBytes} bytes.`)
-}
+const createTooLargeError = (maxBodyBytes: number): HttpError =>
+  new HttpError('bodyTooLarge', `The body is larger than ${maxBodyBytes} bytes.`)
 
 function readParsedBody(request: IncomingMessage, options: BodyOptions): Buffer | ParsedBody {
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
   const bytes = toBuffer(rawBody) ?? toBuffer(body)
   if (bytes !== undefined) {
-    checkLength(bytes.length, options)
+    if (bytes.length > options.maxBodyBytes) throw createTooLargeError(options.maxBodyBytes)
     return bytes
   }
   if (typeof body === 'object' && body !== null) options.onParsedObject()
@@ -70,7 +73,7 @@ function toBuffer(body: unknown): Buffer | undefined {
   return isUint8Array(body) ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : undefined
 }
 
-function collectBody(request: IncomingMessage, options: BodyOptions): Promise<Buffer | undefined> {
+function collectBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   let body = Buffer.alloc(0)
   let length = 0
   return new Promise((resolve, reject) => {
@@ -79,14 +82,12 @@ function collectBody(request: IncomingMessage, options: BodyOptions): Promise<Bu
       const chunk = typeof data === 'string' ? Buffer.from(data) : data
       const start = length
       length += chunk.length
-      try {
-        checkLength(length, options)
-      } catch (error) {
+      if (length > maxBytes) {
         body = Buffer.alloc(0)
-        return reject(error)
+        return reject(createTooLargeError(maxBytes))
       }
       // Copying the chunks takes less memory than keeping them: a chunk of one byte takes hundreds of bytes.
-      if (length > body.length) body = Buffer.concat([body], Math.min(2 * length, options.maxBodyBytes))
+      if (length > body.length) body = Buffer.concat([body], Math.min(2 * length, maxBytes))
       chunk.copy(body, start)
     }
     void receiveBody(request, onData).then((isComplete) => {

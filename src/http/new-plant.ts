@@ -10,7 +10,7 @@ import {
 } from '../plants/plant.ts'
 import type { ParsedBody } from './body.ts'
 import { HttpError } from './errors.ts'
-import { JsonObject, parseJson, type JsonValue } from './json.ts'
+import { parseJson, type JsonObject, type JsonValue } from './json.ts'
 
 type MemberName = keyof NewPlant
 
@@ -23,13 +23,16 @@ const MAX_RETAINED_BYTES = 1024
  */
 export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
   const object = Buffer.isBuffer(body) ? parseJson(body) : toJsonObject(body)
-  if (!(object instanceof JsonObject)) throw new HttpError('invalidPlant', 'The body must be a JSON object.')
+  if (typeof object !== 'object' || object === null || !('members' in object)) {
+    throw new HttpError('invalidPlant', 'The body must be a JSON object.')
+  }
   const plant: Partial<Record<MemberName, JsonValue>> = {}
   const repeated = new Set<MemberName>()
   for (const { name, value } of object.members) {
-    if (!isMemberName(name)) continue
-    if (plant[name] !== undefined) repeated.add(name)
-    plant[name] = value
+    const member = PLANT_MEMBERS[PLANT_MEMBERS.indexOf(name as MemberName)]
+    if (member === undefined) continue
+    if (plant[member] !== undefined) repeated.add(member)
+    plant[member] = value
   }
 
   const problems: string[] = []
@@ -46,12 +49,12 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
   return plant as unknown as NewPlant
 }
 
-const isMemberName = (name: string): name is MemberName => (PLANT_MEMBERS as readonly string[]).includes(name)
-
-const toJsonObject = (body: ParsedBody): JsonObject =>
-  new JsonObject(
-    PLANT_MEMBERS.filter((name) => body[name] !== undefined).map((name) => ({ name, value: body[name] as JsonValue })),
-  )
+const toJsonObject = (body: ParsedBody): JsonObject => ({
+  members: PLANT_MEMBERS.filter((name) => body[name] !== undefined).map((name) => ({
+    name,
+    value: body[name] as JsonValue,
+  })),
+})
 
 function checkId(id: JsonValue | undefined, problems: string[]): void {
   if (typeof id === 'bigint' && isInt64(id)) return

@@ -20,10 +20,6 @@ const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Prom
   'node:http': ['/plants', () => createServer(createPlantsService())],
   'node:http2': ['/plants', () => createHttp2Server(createPlantsService()) as unknown as Server],
   'a basePath': ['/api/v1/plants', () => createServer(createPlantsService('/api/v1'))],
-  'a basePath with percent-escapes': [
-    '/caf%C3%A9/a%20b/plants',
-    () => createServer(createPlantsService('/caf%C3%A9/a%20b')),
-  ],
   Express: ['/api/plants', () => createServer(express().use('/api', createPlantsService()))],
   'nested Express routers': [
     '/api/v1/plants',

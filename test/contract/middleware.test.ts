@@ -143,14 +143,14 @@ for (const chain of CHAINS) {
 
         const [response] = (await once(upload, 'response')) as [IncomingMessage]
         const ms = elapsed()
-        upload.end()
 
         const { statusCode, headers } = response
-        assert.deepEqual([statusCode, headers.connection], [413, 'close'])
+        assert.equal(statusCode, 413)
         assert.equal(headers['content-type'], 'application/json')
         const body = decodeBody(headers['content-encoding'], await buffer(response))
         assert.equal(body, '{"error":41300,"message":"The body is larger than 65536 bytes."}')
         assert.ok(ms < 1900, `the response took ${ms} ms`)
+        upload.destroy()
       })
     }
   })

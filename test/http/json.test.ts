@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { HttpError } from '../../src/http/errors.ts'
-import { JsonObject, parseJson, type JsonValue } from '../../src/http/json.ts'
+import { parseJson, type JsonValue } from '../../src/http/json.ts'
 import { measureCpuTime } from '../support/cpu-time.ts'
 import { mutate } from '../support/mutate.ts'
 
@@ -40,7 +40,7 @@ function measureDepth(text: string): number {
 
 /** Converts a value to the result of JSON.parse, with 0 for all numbers. Appends the numbers to `numbers`. */
 function toParsedValue(value: JsonValue, numbers: (bigint | number)[]): unknown {
-  if (value instanceof JsonObject) {
+  if (typeof value === 'object' && value !== null && 'members' in value) {
     return Object.fromEntries(value.members.map((member) => [member.name, toParsedValue(member.value, numbers)]))
   }
   if (typeof value === 'bigint' || typeof value === 'number') {
@@ -274,8 +274,8 @@ function assertAllMatchJsonParse(documents: fc.Arbitrary<string>, numRuns: numbe
   }
 }
 
-test('parseJson returns the same results as JSON.parse for 20,000 mutated documents', () => {
-  assertAllMatchJsonParse(mutate(documents, CORPUS), 20_000)
+test('parseJson returns the same results as JSON.parse for 5,000 mutated documents', () => {
+  assertAllMatchJsonParse(mutate(documents, CORPUS), 5_000)
 })
 
 test('parseJson parses 10,000 numbers around the int64 limits exactly', () => {
