@@ -37,12 +37,12 @@ export async function readBody(
   const { maxBodyBytes } = options
   if (contentLength > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
   // Microtasks run after Node has parsed the body, if it is in the same packet as the header. Reading it from the buffer
-  // of the request then saves the cost of the data event and of copying it.
-  await undefined
+  // of the request then saves the data event and copying. If the host also reads the body, there's no time to wait.
+  const isUnread = (): boolean => request.readableFlowing === null && streamOf(request) === undefined
+  if (isUnread()) await undefined
   const isBuffered = request.complete || (contentLength > 0 && request.readableLength === contentLength)
-  const isUnread = request.readableFlowing === null && streamOf(request) === undefined
   const hasEnded = request.readableEnded || request.destroyed
-  if (!hasEnded && !(isBuffered && isUnread)) return collectBody(request, maxBodyBytes)
+  if (!hasEnded && !(isBuffered && isUnread())) return collectBody(request, maxBodyBytes)
   if (isTruncated(request)) return undefined
   const body = (request.read() as Buffer | null) ?? Buffer.alloc(0)
   request.resume()
