@@ -40,6 +40,6 @@ for (const [name, protocol, create] of SERVERS) {
     })
 
     test('responds as expected to every contract case', (t) =>
-      testCases(t, { name, client, isHttp1: protocol.startsWith('http') }))
+      testCases(t, { name, client, isHttp1: protocol.startsWith('http'), runsAllCases: true }))
   })
 }
