@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { cpuTimeSince } from '../support/cpu-time.ts'
-import { serveProgram, WRITER_TOKEN } from '../support/program/in-process-program.ts'
+import { getPort, servePlants } from '../support/wire/service.ts'
 
 const HOST = 'Host: a\r\n'
-const TOKEN = `Authorization: Bearer ${WRITER_TOKEN}\r\n`
+const TOKEN = 'Authorization: Bearer ada\r\n'
 const ORIGIN = 'http://a.example'
 const PREFLIGHT = `${HOST}Origin: ${ORIGIN}\r\nAccess-Control-Request-Method: GET\r\n`
 const JSON_TYPE = 'Content-Type: application/json\r\n'
@@ -117,7 +117,7 @@ async function measureCost(send: () => Promise<unknown>): Promise<number> {
 }
 
 test('no request uses much more CPU time than a baseline request of the same size', async (t) => {
-  const port = await serveProgram(t, { PLANT_STORE_CORS_ORIGINS: ORIGIN, PLANT_STORE_ADMIN_PORT: '0' })
+  const port = getPort(await servePlants(t))
 
   async function createWarmSender(request: string): Promise<() => Promise<boolean>> {
     const send = createSender(port, request)
