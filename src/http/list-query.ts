@@ -4,6 +4,10 @@ import { HttpError } from './errors.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 
+/** The lengths of the shortest parameter name without escapes, and of the longest with all characters escaped. */
+const MIN_NAME_LENGTH = 'limit'.length
+const MAX_NAME_LENGTH = 3 * 'include'.length
+
 /** The parameters of a list, with the values that the query has for each. */
 type Parameters = Record<'limit' | 'after' | 'include', string[]>
 
@@ -55,7 +59,10 @@ function parseQuery(query: string): Parameters {
   const parameters: Parameters = { limit: [], after: [], include: [] }
   for (const parameter of query.split('&')) {
     const equals = parameter.indexOf('=')
-    const name = decode(equals === -1 ? parameter : parameter.slice(0, equals))
+    const escapedName = equals === -1 ? parameter : parameter.slice(0, equals)
+    // Decoding a malformed escape is slow, so it's limited to texts that can be the name of a parameter.
+    if (escapedName.length < MIN_NAME_LENGTH || escapedName.length > MAX_NAME_LENGTH) continue
+    const name = decode(escapedName)
     if (name !== 'limit' && name !== 'after' && name !== 'include') continue
     parameters[name].push(equals === -1 ? '' : decode(parameter.slice(equals + 1)))
   }
