@@ -7,19 +7,23 @@ import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
 import { describeInteger, parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
 import type { HttpResponse } from './http/respond.ts'
-import type { ResolvedOptions } from './options.ts'
+import type { ResourcePath } from './http/router.ts'
 import { withDeadline, type CheckedStore } from './plants/checked-store.ts'
 import { listPlants } from './plants/list-plants.ts'
 import { encodePlant, MAX_INT64, MIN_INT64, parseInt64, type NewPlant } from './plants/plant.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
-/** What a service needs to respond to requests. */
-export interface Service extends ResolvedOptions {
+export type { ResourcePath } from './http/router.ts'
+
+/** What the operations need of a service. */
+export interface Service {
   readonly checkedStore: CheckedStore
+  readonly maxBodyBytes: number
+  readonly maxLimit: number
+  readonly storeTimeoutMs: number
+  readonly validate: ((plant: NewPlant, context: { owner: string; request: HostRequest }) => unknown) | undefined
   /** Called for each request of whose body a parser of the host has left only an object. */
   readonly onParsedObject: () => void
-  /** The response to a path that isn't a resource. */
-  readonly notFound: HttpResponse
 }
 
 /** What an operation needs to know of a request. */
@@ -39,9 +43,6 @@ export interface Operation {
   readonly access: Access
   readonly run: Run
 }
-
-/** The path of a resource, as in the interface description. */
-export type ResourcePath = '/plants' | '/plants/{id}'
 
 /** The methods of each resource, except OPTIONS, which every resource supports. */
 export interface ResourceMethods extends Record<ResourcePath, string> {

@@ -10,8 +10,8 @@ import { readHeaderFields, type HeaderFields } from './http/header-fields.ts'
 import { send, type HttpResponse, type SendResult } from './http/respond.ts'
 import { route, type Resource } from './http/router.ts'
 import { waitForTurn } from './http/turn.ts'
-import { allow, OPERATIONS, type Operation, type Service } from './operations.ts'
-import { resolveOptions, type PlantStoreOptions } from './options.ts'
+import { allow, OPERATIONS, type Operation, type Service as OperationService } from './operations.ts'
+import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
 import { createCheckedStore } from './plants/checked-store.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
@@ -25,6 +25,13 @@ export type PlantStore = (
   response: ServerResponse | Http2ServerResponse,
   next?: () => void,
 ) => void
+
+/** What the service needs to respond to requests. */
+interface Service extends OperationService, ResolvedOptions {
+  readonly validate: ResolvedOptions['validate']
+  /** The response to a path that isn't a resource. */
+  readonly notFound: HttpResponse
+}
 
 /** A request with its response. */
 interface Exchange {
