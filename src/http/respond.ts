@@ -46,8 +46,11 @@ export function send(
   if (typeof body === 'object' && !isHead) return streamBody(request, response, status, headers, body)
   const bytes = isHead ? 0 : (length ?? 0)
   try {
+    const endsWithRequest = closesWhileReceiving(request, response)
     writeHead(response, status, headers)
-    response.end(isHead ? undefined : body)
+    const content = isHead ? undefined : body
+    if (endsWithRequest) endWithRequest(request, response, content)
+    else response.end(content)
     return { bytes, complete: true }
   } catch (error) {
     return abortOrThrow(request, response, response.writableEnded ? bytes : 0, error)
@@ -75,6 +78,24 @@ function writeHead(response: ServerResponse, status: number, headers: string[]):
   if (isUnwrapped) return void response.writeHead(status, headers)
   for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i]!, headers[i + 1]!)
   response.writeHead(status)
+}
+
+/** Whether Node will close the connection after the response although the body of the request is still arriving. */
+function closesWhileReceiving(request: IncomingMessage, response: ServerResponse): boolean {
+  const isClosing = request.httpVersionMajor === 1 && !response.shouldKeepAlive
+  if (!isClosing && response.getHeader('Connection') !== 'close') return false
+  const { 'transfer-encoding': codings, 'content-length': length = '0' } = request.headers
+  return request.complete === false && (codings !== undefined || Number(length) > 0)
+}
+
+/**
+ * Sends a response, and ends it when the request ends: a client that is still sending would otherwise get a connection
+ * reset instead of the response. What still arrives is discarded; the request timeout of the server limits how long.
+ */
+function endWithRequest(request: IncomingMessage, response: ServerResponse, content: string | undefined): void {
+  if (content === undefined) response.flushHeaders()
+  else response.write(content)
+  request.on('close', () => response.end()).resume()
 }
 
 /** Streams a body with backpressure. The header is sent with the first part, because reading that part may fail. */
