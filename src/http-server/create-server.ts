@@ -3,18 +3,77 @@
  * @module plant-store/server
  */
 
-import type { RequestListener } from 'node:http'
-import { withDefaults, invalidOption } from '../legacy/option-checks.ts'
-import { createHttpServer, type PlantServer } from './http-server.ts'
-import { LIMIT_DEFINITIONS, DEFAULT_LIMITS, type ServerOptions } from './limits.ts'
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
+import { setImmediate } from 'node:timers'
+import { inspect } from 'node:util'
+import { HttpError } from '../http/errors.ts'
+import { closeAfter, drainServer } from './drain.ts'
+import { findHostProblem, headersOf, rejectConnection, type Connection, type OnRejection } from './reject.ts'
 
-export type { PlantServer } from './http-server.ts'
-export type { ServerOptions } from './limits.ts'
+/** Timeouts and limits of the HTTP server. Every option has a default. */
+export interface ServerOptions {
+  /** Time for the complete header section of a request to arrive, in milliseconds, at least 1. @default 10_000 */
+  readonly headersTimeoutMs?: number | undefined
+  /** Time for a complete request to arrive, body included, in milliseconds, at least 1. @default 30_000 */
+  readonly requestTimeoutMs?: number | undefined
+  /** Idle timeout of keep-alive connections, as announced to clients, in milliseconds, at least 1. @default 5_000 */
+  readonly keepAliveTimeoutMs?: number | undefined
+  /** Time after which a connection without any traffic is closed, in milliseconds, at least 1. @default 60_000 */
+  readonly stallTimeoutMs?: number | undefined
+  /** Interval of the checks for late requests, in milliseconds, at least 1. @default 500 */
+  readonly checkIntervalMs?: number | undefined
+  /** Time after which a drain destroys the remaining connections, in milliseconds, at least 1. @default 10_000 */
+  readonly drainTimeoutMs?: number | undefined
+  /** Maximum size of the header section of a request, in bytes, 1,024 to 1,048,576. @default 16_384 */
+  readonly maxHeaderBytes?: number | undefined
+  /** Maximum number of open connections, at least 1. Node drops any further connections. @default 1_000 */
+  readonly maxConnections?: number | undefined
+}
+
+export type Limits = { readonly [K in keyof ServerOptions]-?: number }
+
+const MAX_TIMER_MS = 2 ** 31 - 1
+/** Node treats a timeout of 0 as no timeout. */
+const timeout = (defaultValue: number): (typeof LIMITS)['drainTimeoutMs'] => ({
+  defaultValue,
+  min: 1,
+  max: MAX_TIMER_MS,
+})
+
+export const LIMITS: Readonly<Record<keyof Limits, { readonly defaultValue: number; min: number; max: number }>> = {
+  headersTimeoutMs: timeout(10_000),
+  requestTimeoutMs: timeout(30_000),
+  // Shorter than the drain timeout, so that idle connections close on their own during a drain.
+  keepAliveTimeoutMs: timeout(5000),
+  // If a client reads at 60 kB/s, the kernel accepts megabytes immediately, and then nothing for half a minute.
+  stallTimeoutMs: timeout(60_000),
+  // With Node's default of 30 s, a late request would far outlive its timeout.
+  checkIntervalMs: timeout(500),
+  drainTimeoutMs: timeout(10_000),
+  maxHeaderBytes: { defaultValue: 16_384, min: 1024, max: 2 ** 20 },
+  maxConnections: { defaultValue: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
+}
+
+/** An HTTP server with timeouts, JSON error responses and graceful shutdown. */
+export interface PlantServer {
+  /** The `node:http` server. It doesn't listen until you call `listen()`. */
+  readonly server: Server
+  /**
+   * Shuts down gracefully: stops listening, and closes each connection after its last pending response or the keep-alive
+   * timeout. Resolves once all connections are closed. Later calls return the same promise.
+   * @returns the number of connections that were still open after `drainTimeoutMs` and were destroyed
+   */
+  readonly drain: () => Promise<number>
+  /** Returns the number of open connections. */
+  readonly connectionCount: () => number
+  /** Calls `drain()` at the end of an `await using` scope. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
+}
 
 /**
  * Creates the same HTTP server that the standalone server uses, but with your own request listener. The server enforces
- * timeouts, responds with a JSON `Error` body to requests that `node:http` itself rejects, runs the pipelined requests
- * on a connection one after another, and shuts down gracefully with `drain()`.
+ * timeouts, responds with a JSON `Error` body to requests that `node:http` itself rejects, sends all responses to a
+ * client that half-closes its connection, and shuts down gracefully with `drain()`.
  * @throws TypeError if `listener` is not a function or if an option is unknown or out of range
  *
  * @example
@@ -28,11 +87,89 @@ export type { ServerOptions } from './limits.ts'
  * process.once('SIGTERM', drain)
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
-  if (typeof listener !== 'function') throw invalidOption('listener', 'a function', listener)
-  const { server, drain, connectionCount } = createHttpServer(
-    listener,
-    withDefaults(options, DEFAULT_LIMITS, LIMIT_DEFINITIONS),
-  )
-  // As a signal handler, `drain` is called with the name of the signal, which must not be passed on as `isPortShared`.
-  return { server, drain: () => drain(), connectionCount, [Symbol.asyncDispose]: () => drain().then(() => undefined) }
+  if (typeof listener !== 'function') throw invalid('listener', 'a function', listener)
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(LIMITS, name)) throw new TypeError(`unknown option "${name}"`)
+    const { defaultValue, min, max } = LIMITS[name as keyof Limits]
+    const { [name as keyof Limits]: value = defaultValue } = options
+    const isValid = Number.isSafeInteger(value) && value >= min && value <= max
+    if (!isValid) throw invalid(`options.${name}`, `a whole number from ${min} to ${max}`, value)
+  }
+  return createObservedServer(listener, options)
+}
+
+const invalid = (name: string, expected: string, actual: unknown): TypeError =>
+  new TypeError(`${name} must be ${expected}, not ${inspect(actual, { depth: -1 })}`)
+
+/** What the standalone server adds to {@link createServer}. */
+export interface Observer {
+  /** Called before any response to a request, to set headers. */
+  readonly onRequest?: RequestListener | undefined
+  /** Called for each error that the server itself responds with. Without a parsed header, there is no request. */
+  readonly onRejection?: OnRejection | undefined
+}
+
+/**
+ * @param options limits, which aren't checked; and `optimizeEmptyRequests`, which makes requests without a body faster
+ * (Node 24.12 and later) by skipping their stream events, for which the listener must not wait then
+ */
+export function createObservedServer(
+  listener: RequestListener,
+  options: ServerOptions & { readonly optimizeEmptyRequests?: boolean },
+  { onRequest, onRejection }: Observer = {},
+): PlantServer {
+  const names = Object.keys(LIMITS) as (keyof Limits)[]
+  const limits = Object.fromEntries(names.map((name) => [name, options[name] ?? LIMITS[name].defaultValue])) as Limits
+  const server = createHttpServer({
+    headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
+    requestTimeout: limits.requestTimeoutMs,
+    // Node adds a second, and the sum must not exceed the longest delay of a timer.
+    keepAliveTimeout: Math.min(limits.keepAliveTimeoutMs, MAX_TIMER_MS - 1000),
+    connectionsCheckingInterval: limits.checkIntervalMs,
+    maxHeaderSize: limits.maxHeaderBytes,
+    // Node's own response to a request without Host has no body.
+    requireHostHeader: false,
+    // Overrides `--insecure-http-parser`, which accepts Content-Length together with Transfer-Encoding.
+    insecureHTTPParser: false,
+    optimizeEmptyRequests: options.optimizeEmptyRequests ?? false,
+  })
+  // The service rejects 1,000 header fields or more. With a lower maximum, Node could drop a second Authorization.
+  server.maxHeadersCount = 1001
+  server.maxConnections = limits.maxConnections
+  server.timeout = limits.stallTimeoutMs
+  // A client may half-close its connection after its last request, and still gets the pending responses.
+  Object.assign(server, { httpAllowHalfOpen: true })
+
+  const connections = new Map<unknown, Connection>()
+  server.on('connection', (socket) => {
+    connections.set(socket, { socket, latestResponse: undefined, isRejected: false })
+    socket.once('close', () => connections.delete(socket))
+  })
+  server.on('clientError', (error, socket) => {
+    const connection = connections.get(socket)
+    if (connection !== undefined) rejectConnection(connection, error, onRejection)
+  })
+
+  let draining: Promise<number> | undefined
+  const drain = (): Promise<number> => (draining ??= drainServer(server, connections, limits))
+  server.on('request', (request, response) => {
+    const connection = connections.get(request.socket)!
+    const previousResponse = connection.latestResponse
+    connection.latestResponse = response
+    onRequest?.(request, response)
+    if (draining === undefined) return handle(request, response)
+    closeAfter(response, previousResponse)
+    // Further requests may follow in the same packet. Only the response to the last of them closes the connection.
+    setImmediate(() => request.socket.destroyed || handle(request, response))
+  })
+  const handle: RequestListener = (request, response) => {
+    const problem = findHostProblem(request)
+    if (problem === undefined) return listener(request, response)
+    const error = new HttpError('malformedRequest', problem)
+    response.writeHead(error.status, headersOf(error)).end(error.body)
+    onRejection?.(error, request)
+  }
+
+  const dispose = (): Promise<void> => drain().then(() => undefined)
+  return { server, drain, connectionCount: () => connections.size, [Symbol.asyncDispose]: dispose }
 }

@@ -1,134 +1,95 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import { HTTP_ERRORS, type HttpError } from '../legacy/http/errors.ts'
-import { respond, type BaseResponseEvent, type HttpResponse } from '../legacy/http/respond.ts'
-import { addResponseListener } from '../legacy/http/transport.ts'
-import { arrivedAt } from '../legacy/http/request-queue.ts'
-import { chain } from '../legacy/maybe-promise.ts'
-import { clearTimeout, performance, setTimeout } from '../legacy/timers.ts'
+import { isIPv6, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers'
+import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
 
-/**
- * How long a rejected client has to read the response and close the connection before the socket is destroyed.
- * Destroying the socket may reset the connection, because data that the client is still sending isn't read.
- */
+/** How long a rejected client can read the error, in milliseconds. */
 const LINGER_MS = 1000
-/**
- * Limits how many connections rejected clients occupy, so that a few clients that reconnect in a loop can't use up all
- * of them.
- */
-const MAX_LINGERING = 100
-/** Oldest first. It's an array, because closed sockets in a `Set` would survive several minor garbage collections. */
-const lingering: Duplex[] = []
 
-export const isTimeout = (error: NodeJS.ErrnoException): boolean => error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-
-export function toHttpError(error: NodeJS.ErrnoException): HttpError {
-  if (isTimeout(error)) return HTTP_ERRORS.requestTimeout
-  return error.code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.headersTooLarge : HTTP_ERRORS.malformedRequest
+export interface Connection {
+  readonly socket: Socket
+  /** The response to the latest request that has arrived. */
+  latestResponse: ServerResponse | undefined
+  /** Whether `node:http` has rejected a request. Nothing more is read from the connection then. */
+  isRejected: boolean
 }
 
-/** Writes an error response directly to a socket, and closes the connection. */
-export function sendRejection(socket: Duplex, error: HttpError, fields: readonly string[]): void {
-  const { body } = error
-  const head = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-    'Cache-Control: no-store',
-    `Date: ${new Date().toUTCString()}`,
-    'Connection: close',
-  ]
-  for (let i = 0; i < fields.length; i += 2) head.push(`${fields[i]!}: ${fields[i + 1]!}`)
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1')
-  closeGracefully(socket)
-}
-
-/** Calls `rejectNow` immediately, or once the pending response on the connection is finished. */
-export function rejectAfterResponse(response: ServerResponse | undefined, rejectNow: () => void): void {
-  if (response === undefined || response.closed) rejectNow()
-  else response.once('close', rejectNow)
-}
+export type OnRejection = (error: HttpError, request: IncomingMessage | undefined) => void
 
 /**
- * Rejects a request whose body is malformed or late. A listener that doesn't need the body can still respond, so the
- * request is rejected only
- *
- * - when the listener reads the body (immediately if it already has),
- * - or if the listener has neither read nor responded within `graceMs`, counted from the request's turn on the
- *   connection.
- *
- * If the listener has already sent the head of its response, the connection closes without a rejection.
+ * Responds to a request that `node:http` rejects, after the responses to all earlier requests, and closes the
+ * connection. If the body is malformed or late, but the listener has already begun its response, that is the only one.
  */
-export function rejectOnBodyRead(
-  response: ServerResponse,
-  socket: Duplex,
-  graceMs: number,
-  rejectNow: () => void,
+export function rejectConnection(
+  connection: Connection,
+  reason: NodeJS.ErrnoException,
+  onRejection?: OnRejection,
 ): void {
-  const { req } = response
-  function rejectOrClose(): void {
-    if (response.headersSent) return closeGracefully(socket)
-    // The listener must not respond anymore, because `onResponse` would report a response that was never sent.
-    response.destroyed = true
-    rejectNow()
+  // Bytes that Node has already read can contain another error.
+  if (connection.isRejected) return
+  connection.isRejected = true
+  const { socket, latestResponse: latest } = connection
+  // Node and the service resume the connection when a request or response is complete.
+  socket.on('resume', socket.pause).pause()
+  const rejected = latest?.req.complete === false ? latest : undefined
+  const error = toHttpError(reason)
+
+  function reject(): void {
+    // Browsers open connections in advance. Without a request, there is nothing to respond to.
+    if (!socket.writable || socket.bytesRead === 0) return void socket.destroy()
+    const fields = Object.entries({ ...headersOf(error), Date: new Date().toUTCString() })
+    const lines = [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`, ...fields.map((field) => field.join(': '))]
+    close(`${lines.join('\r\n')}\r\n\r\n${error.body}`)
+    onRejection?.(error, rejected?.req)
   }
-  const hasStartedReading = req.readableFlowing !== null || req.readableDidRead
-  if (hasStartedReading) return rejectOrClose()
-  // If the listener responds without reading the body, Node reads it after the response.
-  beforeFirstRead(req, rejectOrClose)
-  const startGraceTimer = (): void => {
-    const timer = setTimeout(() => response.headersSent || rejectOrClose(), graceMs).unref()
-    // The timer would keep the request in memory, so a client that reconnects in a loop could fill the memory.
-    socket.once('close', () => clearTimeout(timer))
+  function close(text = ''): void {
+    socket.end(text)
+    // Destroying the socket now could reset the connection before the client has read the response.
+    setTimeout(() => socket.destroy(), LINGER_MS).unref()
   }
-  // A response has no socket until the earlier responses on the connection are sent.
-  if (response.socket === null) addResponseListener(response, 'socket', startGraceTimer)
-  else startGraceTimer()
+
+  if (rejected === undefined) return afterClose(latest, reject)
+  if (rejected.headersSent) return afterClose(rejected, close)
+  // From now on, the listener can't respond.
+  rejected.destroyed = true
+  // Node assigns the socket once all earlier responses have been sent.
+  if (rejected.socket === null) rejected.once('socket', reject)
+  else reject()
 }
 
-/**
- * Calls `callback` when a listener starts to read a request. Wraps `read`, which Node calls for every way of reading.
- * The `resume` event isn't enough: Node doesn't emit it for `readable` listeners or async iterators.
- */
-export function beforeFirstRead(request: IncomingMessage, callback: () => void): void {
-  const read = request.read.bind(request)
-  request.read = (size) => {
-    request.read = read
-    callback()
-    return read(size) as unknown
+function afterClose(response: ServerResponse | undefined, callback: () => void): void {
+  if (response?.closed === false) response.once('close', callback)
+  else callback()
+}
+
+function toHttpError({ code }: NodeJS.ErrnoException): HttpError {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return HTTP_ERRORS.requestTimeout
+  return code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.headersTooLarge : HTTP_ERRORS.malformedRequest
+}
+
+/** Returns the header fields of an error response that closes the connection. */
+export const headersOf = ({ body }: HttpError): Record<string, string | number> => ({
+  'Content-Type': 'application/json',
+  'Content-Length': Buffer.byteLength(body),
+  'Cache-Control': 'no-store',
+  Connection: 'close',
+})
+
+/** Returns what is wrong with the Host field of a request, or undefined. */
+export function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
+  let host: string | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.length !== 4 || rawHeaders[i]!.toLowerCase() !== 'host') continue
+    if (host !== undefined) return 'The request has more than one Host field.'
+    host = rawHeaders[i + 1]!
   }
+  if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
+  return isValidHost(host) ? undefined : 'The Host field is not a valid host.'
 }
 
-/**
- * Half-closes a connection, and destroys it only after LINGER_MS, because a client whose connection is reset may not
- * see the response.
- */
-function closeGracefully(socket: Duplex): void {
-  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
-  lingering.push(socket)
-  socket.once('close', () => {
-    clearTimeout(timer)
-    const index = lingering.indexOf(socket)
-    if (index !== -1) lingering.splice(index, 1)
-  })
-  socket.end()
-  if (lingering.length > MAX_LINGERING) lingering.shift()!.destroy()
-}
-
-export type OnResponse = (event: BaseResponseEvent) => void
-
-/** Sends a response and reports it to `onResponse`. @param resource the route of the request, if any */
-export function sendResponse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  result: HttpResponse,
-  onResponse?: OnResponse,
-  resource?: string,
-): void {
-  const startedAt = arrivedAt(response)
-  void chain(respond(request, response, result), ({ bytes, complete }) => {
-    const { status, error } = result
-    const durationMs = performance.now() - startedAt
-    onResponse?.({ request, resource, status, error, bytes, complete, durationMs })
-  })
+/** RFC 9112 section 3.2. An http URI must have a host, so the value can't be empty (RFC 9110 section 4.2.1). */
+function isValidHost(value: string): boolean {
+  if (/^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i.test(value)) return true
+  const [, address] = /^\[([0-9a-f:.]+)(?:%[\w.~%-]+)?\](?::[0-9]*)?$/i.exec(value) ?? []
+  return address !== undefined && isIPv6(address)
 }

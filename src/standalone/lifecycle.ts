@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { HttpServer } from '../http-server/http-server.ts'
-import { StoreUnavailableError, type Store } from '../legacy/plants/store.ts'
+import type { HttpServer } from './http-server.ts'
+import { StoreUnavailableError, type Store } from '../plants/store.ts'
 import { isSharedStore, openStore, schemeOf } from '../stores/open-store.ts'
 import { stopLookups, hasPendingLookups, waitForLookups } from '../legacy/stores/lookup.ts'
 import { setTimeout, sleep } from '../legacy/timers.ts'
@@ -15,7 +15,7 @@ import { tokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
 
 /** The parts of a running server that a shutdown closes. Each part is undefined until it has started. */
-type RunningService = Partial<{ store: Store; http: HttpServer; isPortShared: boolean }>
+type RunningService = Partial<{ store: Store; http: HttpServer }>
 
 /**
  * Starts the standalone server, which shuts down gracefully on SIGTERM or SIGINT.
@@ -57,7 +57,7 @@ export async function start(settings: Settings): Promise<void> {
   // Listen on the service port last, so that no client connects to a server that then fails to start.
   const adminUrl = admin && (await listen(admin.server, systemdSockets.admin ?? getAdminTarget(settings)))
   const url = await listen(http.server, systemdSockets.service ?? getServiceTarget(settings))
-  Object.assign(running, { http, isPortShared: settings.reusePort || systemdSockets.service !== undefined })
+  running.http = http
   logDroppedConnections(http.server)
   for (const file of [settings.tokensFile, settings.storeUrlFile]) if (file !== undefined) warnAboutPermissions(file)
   log('start', { address: url, admin: adminUrl, store: scheme })
@@ -160,7 +160,7 @@ let isStopping = false
  */
 async function stop(signal: NodeJS.Signals, settings: Settings, running: RunningService): Promise<void> {
   const { drainDelayMs, drainTimeoutMs } = settings
-  const { store, http, isPortShared } = running
+  const { store, http } = running
   const countConnections = (): object => ({ connections: http?.connectionCount() })
   const exitEarly = (reason: string): Promise<void> => exitProcess('stop', 1, { reason, ...countConnections() }, signal)
   if (isStopping) return exitEarly(`received a second signal, ${signal}`)
@@ -174,7 +174,7 @@ async function stop(signal: NodeJS.Signals, settings: Settings, running: Running
   setTimeout(() => void exitEarly(`the shutdown took longer than ${drainTimeoutMs} ms`), drainTimeoutMs)
   if (http !== undefined) {
     log('drain', { signal, ...countConnections() })
-    await http.drain(isPortShared)
+    await http.drain()
   }
   await store?.close?.()
   await waitForLookups()

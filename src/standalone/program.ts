@@ -1,12 +1,11 @@
-import { createHttpServer, type GetCommonFields, type HttpServer, type Observer } from '../http-server/http-server.ts'
-import type { FindCaller } from '../legacy/http/caller.ts'
-import type { Resource } from '../legacy/http/router.ts'
-import type { ResourcePath } from '../legacy/operations.ts'
-import { resolveOptions } from '../legacy/options.ts'
-import { createService } from '../legacy/plant-store.ts'
-import type { Store } from '../legacy/plants/store.ts'
+import { createHttpServer, type GetCommonFields, type HttpServer, type Observer } from './http-server.ts'
+import type { FindCaller } from '../http/caller.ts'
+import type { Resource } from '../http/router.ts'
+import type { ResourcePath } from '../operations.ts'
+import { resolveOptions } from '../options.ts'
+import { createService } from '../plant-store.ts'
+import type { Store } from '../plants/store.ts'
 import { createCors } from './cors.ts'
-import { log } from './log.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createWebUiAssets } from './paths/page/assets.ts'
 import { programDescription } from './paths/program-description.ts'
@@ -55,8 +54,6 @@ export function createProgram(
       metrics?.onRejection(error)
       onRejection?.(error, request)
     },
-    onResponse,
-    onOverloadChange: (isAwake) => log('guard', { isAwake }),
   }
   const cors = corsOrigins && createCors(corsOrigins, findResource, onResponse)
   const http = createHttpServer(

@@ -1,10 +1,10 @@
 import type { Server } from 'node:net'
-import { readBearerToken } from '../legacy/http/bearer.ts'
-import { ERRORS, HTTP_ERRORS } from '../legacy/http/errors.ts'
-import { readHeaderFields } from '../legacy/http/header-fields.ts'
-import type { BaseResponseEvent } from '../legacy/http/respond.ts'
-import type { Observer } from '../http-server/http-server.ts'
-import type { CommonOptions } from '../legacy/options.ts'
+import { readBearerToken } from '../http/bearer.ts'
+import { ERRORS, HTTP_ERRORS } from '../http/errors.ts'
+import { readHeaderFields } from '../http/header-fields.ts'
+import type { BaseResponseEvent } from '../http/respond.ts'
+import type { Observer } from './http-server.ts'
+import type { CommonOptions } from '../options.ts'
 import { describeError, log, throttle } from './log.ts'
 import { getRequestId } from './requests.ts'
 
@@ -53,8 +53,8 @@ export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLo
 
   const onRejection: RequestLog['onRejection'] = ({ status: statusCode, error: errorCode }, request) => {
     log('refused', {
-      request: getRequestId(request),
-      remoteAddress: request.socket.remoteAddress,
+      request: request && getRequestId(request),
+      remoteAddress: request?.socket.remoteAddress,
       statusCode,
       errorCode,
     })

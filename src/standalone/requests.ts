@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { RequestHead } from '../http-server/http-server.ts'
-import { headerValuesOf } from '../legacy/http/header-fields.ts'
-import { createRouter, type Resource } from '../legacy/http/router.ts'
+import type { RequestHead } from './http-server.ts'
+import { headerValuesOf } from '../http/header-fields.ts'
+import { createRouter, type Resource } from '../http/router.ts'
 
 /** Matches 1 to 128 visible ASCII characters. */
 const VALID_ID = /^[\x21-\x7e]{1,128}$/

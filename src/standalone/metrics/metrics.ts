@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpServer } from '../../http-server/http-server.ts'
-import { arrivedAt } from '../../legacy/http/request-queue.ts'
+import type { HttpServer } from '../http-server.ts'
+import { arrivedAt } from '../../http/request-queue.ts'
 import type { OperationObject } from '../../openapi/description.ts'
 import { openapi } from '../../openapi/openapi.ts'
 import { OPERATIONS, type ResourcePath } from '../../legacy/operations.ts'
@@ -123,7 +123,7 @@ export function createMetrics(findResource: FindResource): Metrics {
       families.push(...metricsOf(target).gauges.map((gauge) => createSingleMetric('gauge', ...gauge)))
       return storeMetrics.instrument(target)
     },
-    instrumentServer({ server, connectionCount, isThrottled }) {
+    instrumentServer({ server, connectionCount }) {
       let droppedConnections = 0
       server.on('drop', () => droppedConnections++)
       families.push(
@@ -139,12 +139,6 @@ export function createMetrics(findResource: FindResource): Metrics {
           'plant_store_http_dropped_connections_total',
           'Connections dropped because the maximum was reached.',
           () => droppedConnections,
-        ),
-        createSingleMetric(
-          'gauge',
-          'plant_store_http_guarded',
-          'Whether reading from connections is throttled because of overload.',
-          isThrottled,
         ),
       )
     },

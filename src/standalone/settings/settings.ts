@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
-import { LIMIT_DEFINITIONS, type Limits } from '../../http-server/limits.ts'
-import { DEFAULT_OPTIONS, MAX_BODY_BYTES } from '../../legacy/options.ts'
-import { DEFAULT_POSTGRES_BATCH } from '../../legacy/stores/batch-size.ts'
+import { LIMITS, type Limits } from '../../http-server/create-server.ts'
+import { DEFAULT_OPTIONS, MAX_BODY_BYTES } from '../../options.ts'
+import { DEFAULT_POSTGRES_BATCH } from '../../stores/batch-size.ts'
 import { isSharedStore, isStoreUrl, STORE_SCHEMES } from '../../stores/open-store.ts'
 import { textFile, type SettingFile } from './setting-file.ts'
 import { tokenFile, tokenList, type Tokens } from './tokens.ts'
@@ -71,7 +71,7 @@ const LIMIT_SETTINGS: Readonly<Record<keyof ConfigurableLimits, readonly [name: 
 }
 
 const limitEntries = Object.entries(LIMIT_SETTINGS).map(([limit, [name, description]]) => {
-  const { defaultValue, min, max } = LIMIT_DEFINITIONS[limit as keyof ConfigurableLimits]
+  const { defaultValue, min, max } = LIMITS[limit as keyof ConfigurableLimits]
   return [limit, integer(name, defaultValue, description, min, max)]
 })
 
