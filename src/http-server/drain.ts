@@ -35,7 +35,7 @@ export async function drainServer(
     }, drainTimeoutMs),
   ]
   for (const { latestResponse } of connections.values()) closeAfter(latestResponse)
-  await waitUntilAccepted(server)
+  await waitUntilAccepted(server, drainTimeoutMs / 2)
   // http.Server's own close() would destroy idle connections, on which a request may just be arriving, and would stop
   // the checks for late requests.
   await new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
@@ -49,18 +49,17 @@ export async function drainServer(
  * Waits until Node has accepted all connections, because the kernel resets those that wait when a server stops
  * listening. Another one can hardly have arrived since a tick that was short and accepted none.
  */
-async function waitUntilAccepted(server: Server): Promise<void> {
+async function waitUntilAccepted(server: Server, maxMs: number): Promise<void> {
   let count = 0
   const countConnections = (): unknown => count++
   server.on('connection', countConnections)
   const start = performance.now()
-  for (let previousCount = -1, isShort = false, ms = 0; (count > previousCount || !isShort) && ms < 1000;) {
-    const tickStart = performance.now() - start
-    previousCount = count
+  for (let now = start, isQuiet = false; !isQuiet && now < start + maxMs;) {
+    const [tickStart, previousCount] = [now, count]
     await setImmediate()
-    ms = performance.now() - start
-    // Under heavy load, no tick may be short.
-    isShort = ms - tickStart < 0.1 || tickStart > 300
+    now = performance.now()
+    // A busy server has no short ticks.
+    isQuiet = count === previousCount && (now - tickStart < 0.2 || now > start + 500)
   }
   server.off('connection', countConnections)
 }
