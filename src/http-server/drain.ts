@@ -21,12 +21,10 @@ export async function drainServer(
     for (const connection of connections.values()) if (condition(connection)) connection.socket.destroy()
   }
   const timers = [
-    // Node's keep-alive timeout doesn't apply to connections that browsers open in advance.
-    setTimeout(destroyWhere, keepAliveTimeoutMs, ({ socket }: Connection) => socket.bytesRead === 0),
-    // With a long keep-alive timeout, idle connections would otherwise count as destroyed.
+    // Node's keep-alive timeout doesn't apply to connections that browsers open in advance, and can exceed the deadline.
     setTimeout(
       destroyWhere,
-      0.9 * drainTimeoutMs,
+      Math.min(keepAliveTimeoutMs, 0.9 * drainTimeoutMs),
       ({ latestResponse }: Connection) => latestResponse?.closed !== false,
     ),
     setTimeout(() => {
@@ -46,20 +44,17 @@ export async function drainServer(
 }
 
 /**
- * Waits until Node has accepted all connections, because the kernel resets those that wait when a server stops
- * listening. Another one can hardly have arrived since a tick that was short and accepted none.
+ * Waits for a tick in which no connection arrives, because the kernel resets connections that haven't been accepted when
+ * the server stops listening.
  */
 async function waitUntilAccepted(server: Server, maxMs: number): Promise<void> {
   let count = 0
   const countConnections = (): unknown => count++
   server.on('connection', countConnections)
-  const start = performance.now()
-  for (let now = start, isQuiet = false; !isQuiet && now < start + maxMs;) {
-    const [tickStart, previousCount] = [now, count]
+  const end = performance.now() + maxMs
+  for (let previousCount = -1; previousCount !== count && performance.now() < end;) {
+    previousCount = count
     await setImmediate()
-    now = performance.now()
-    // A busy server has no short ticks.
-    isQuiet = count === previousCount && (now - tickStart < 0.2 || now > start + 500)
   }
   server.off('connection', countConnections)
 }
