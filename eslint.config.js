@@ -46,7 +46,13 @@ const IMPORT_DIRECTION = [
       '@typescript-eslint/no-restricted-imports': [
         'error',
         {
-          patterns: [{ regex: '^(?!\\./)', message: 'The client also runs in browsers, so it has no dependencies.' }],
+          patterns: [
+            {
+              regex: '^(?!\\./)',
+              allowTypeImports: true,
+              message: 'The client also runs in browsers, so it has no dependencies.',
+            },
+          ],
         },
       ],
     },

@@ -3,31 +3,11 @@
  * @module plant-store/client
  */
 
-import { encodePlant, parsePlants, toExactId, type ListedPlant, type NewPlant } from './plant-json.ts'
-import { PlantStoreError } from './plant-store-error.ts'
-import { createRequestSender } from './request-sender.ts'
+import { check, checkNames, isCount, type PlantClientOptions } from './client-options.ts'
+import { encodePlant, isSamePlant, parsePlants, toExactId, type ListedPlant, type NewPlant } from './plant-json.ts'
+import { createRequestSender, PlantStoreError, throwIfAborted } from './request-sender.ts'
 
-export { PlantStoreError, type ListedPlant, type NewPlant }
-
-/** The options of {@link createPlantClient}. */
-export interface PlantClientOptions {
-  /** The URL of the service, without `/plants`, such as `https://plants.example/api`. */
-  readonly url: string | URL
-  /**
-   * The bearer token or, for tokens that expire, a function that returns the current token. The function is called
-   * before each attempt, and once more if the service rejects the token (401). If the function throws, the call rejects
-   * with the same error.
-   */
-  readonly token: string | (() => string | Promise<string>)
-  /** Sends the requests, for example to log them. @default globalThis.fetch */
-  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
-  /** Timeout of each attempt, in milliseconds. @default 20_000 */
-  readonly timeoutMs?: number | undefined
-  /** How many times to retry a request that failed for a temporary reason. @default 4 */
-  readonly retries?: number | undefined
-  /** Additional header fields for all requests. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
-}
+export { PlantStoreError, type ListedPlant, type NewPlant, type PlantClientOptions }
 
 /** The options of every call. */
 export interface CallOptions {
@@ -85,11 +65,13 @@ export interface PlantClient {
  * size, so that the service needs only one query per page.
  */
 const PAGE_SIZE = 500
-const MIN_ID = -(2n ** 63n)
+const MIN_ID = -9223372036854775808n
+/** The largest `limit` that the service accepts. */
+const MAX_LIMIT = 0x7fffffff
 
 /**
  * Creates a client for the service.
- * @throws TypeError if `url` isn't an absolute URL, or if `token` or `headers` are malformed
+ * @throws TypeError if an option is invalid or unknown, or if the URL can't work
  *
  * @example
  * import { createPlantClient } from 'plant-store/client'
@@ -100,95 +82,129 @@ const MIN_ID = -(2n ** 63n)
  * await plants.delete(9007199254740993n)
  */
 export function createPlantClient(options: PlantClientOptions): PlantClient {
-  const { url, token, fetch, timeoutMs = 20_000, retries = 4, headers } = options
-  if (!URL.canParse(String(url))) throw new TypeError('url must be an absolute URL, such as https://plants.example/')
-  const baseUrl = new URL(url)
-  baseUrl.pathname = baseUrl.pathname.replace(/\/?$/, '/')
-  const send = createRequestSender({ baseUrl, token, fetch, timeoutMs, retries, headers })
+  checkNames(options, ['url', 'token', 'fetch', 'timeoutMs', 'retries', 'headers'])
+  const send = createRequestSender(options)
+  // Browsers hide the `Link` header from scripts of other origins unless CORS exposes it, and proxies can remove it. Until
+  // a response shows one, only an empty page proves that a list has ended.
+  let canSeeLinks = false
 
-  function readPage({ limit = PAGE_SIZE, after, signal }: ListOptions, isOutcomeUnknown = false): Promise<PlantPage> {
-    const cursor = after === undefined ? undefined : toExactId(after)
-    const isAfter = (id: bigint): boolean => cursor === undefined || id > cursor
-    const query = `limit=${limit}${cursor === undefined ? '' : `&after=${cursor}`}&include=id`
+  interface PageRequest {
+    /** Is halved each time the page takes too long to arrive. */
+    limit: number
+    readonly after?: bigint | number | undefined
+    readonly signals: readonly AbortSignal[]
+    readonly isOutcomeUnknown?: boolean
+  }
+
+  async function readPage(page: PageRequest): Promise<PlantPage> {
+    const cursor = page.after === undefined ? undefined : toExactId(page.after)
+    page.limit = Math.min(page.limit, MAX_LIMIT)
     return send({
+      ...page,
       method: 'GET',
-      path: `plants?${query}`,
-      signal,
-      isOutcomeUnknown,
-      read(text, response) {
+      path: () => `plants?limit=${page.limit}${cursor === undefined ? '' : `&after=${cursor}`}&include=id`,
+      onBodyTimeout: () => (page.limit = Math.ceil(page.limit / 2)),
+      read(text, link) {
         const plants = parsePlants(text)
-        if (plants === undefined || plants.length > limit || plants.some(({ id }) => !isAfter(id))) return undefined
-        const next = parseNextLink(response.headers.get('Link') ?? '')
-        // If the cursor didn't advance, `list` would yield the same plants again, possibly forever.
-        const isNextValid = next === undefined || (isAfter(next) && plants.every(({ id }) => id <= next))
-        return isNextValid ? { plants, next } : undefined
+        const isPage = plants !== undefined && plants.length <= page.limit
+        if (!isPage || (cursor !== undefined && plants[0] !== undefined && plants[0].id <= cursor)) return undefined
+        const hasNextLink = /;\s*rel\s*=\s*"?next\b/i.test(link ?? '')
+        canSeeLinks ||= hasNextLink
+        return { plants, next: hasNextLink || !canSeeLinks ? plants.at(-1)?.id : undefined }
       },
     })
   }
 
-  /** @throws TypeError or SyntaxError if the link can't have come from the service */
-  function parseNextLink(header: string): bigint | undefined {
-    const [, reference] = /<([^<>]*)>[^<]*;\s*rel="?next\b/i.exec(header) ?? []
-    if (reference === undefined) return undefined
-    const { origin, searchParams } = new URL(reference, baseUrl)
-    const after = searchParams.get('after')
-    if (!after || origin !== baseUrl.origin) throw new TypeError('the service sends no such link')
-    return BigInt(after)
+  /** @param end ends the list, even while a page is on its way */
+  async function* list(options: ListOptions, end: AbortSignal): AsyncGenerator<ListedPlant, void, undefined> {
+    checkListOptions(options)
+    const signals = [...readSignals(options), end]
+    let [remaining, pageSize, cursor] = [options.limit ?? Infinity, PAGE_SIZE, options.after]
+    do {
+      const request = { limit: Math.min(remaining, pageSize), after: cursor, signals }
+      let page: PlantPage
+      try {
+        page = await readPage(request)
+      } catch (error) {
+        if (end.aborted) return
+        throw error
+      }
+      for (const plant of page.plants) {
+        throwIfAborted(signals)
+        yield plant
+      }
+      pageSize = request.limit
+      remaining -= page.plants.length
+      cursor = page.next
+    } while (cursor !== undefined && remaining > 0)
   }
 
   return {
-    async create(plant, { signal } = {}) {
-      const { name, tag } = plant
+    async create(plant, options = {}) {
       const id = toExactId(plant.id)
+      const signals = readSignals(options)
       try {
         await send({
           method: 'POST',
-          path: 'plants',
+          path: () => 'plants',
           body: encodePlant(id, plant),
-          signal,
-          read: (text) => {
-            const created = JSON.parse(text) as Partial<NewPlant>
-            return (created.name === name && created.tag === tag) || undefined
-          },
+          signals,
+          read: (text) => isSamePlant(JSON.parse(text) as NewPlant, plant) || undefined,
         })
       } catch (error) {
         if (!(error instanceof PlantStoreError && error.error === 40900 && error.isOutcomeUnknown)) throw error
         // Either an earlier attempt created this plant, or the id belongs to a different plant.
         const after = id === MIN_ID ? undefined : id - 1n
-        const { plants } = await readPage({ limit: 1, after, signal }, true)
+        const { plants } = await readPage({ limit: 1, after, signals, isOutcomeUnknown: true })
         // If the id belongs to a different plant, the outcome is still unknown: an earlier attempt may yet reach the
         // service.
-        if (!plants.some((plant) => plant.id === id && plant.name === name && plant.tag === tag)) throw error
+        if (!plants.some((existing) => existing.id === id && isSamePlant(existing, plant))) throw error
       }
     },
 
-    async delete(id, { signal } = {}) {
+    async delete(id, options = {}) {
       try {
-        await send({ method: 'DELETE', path: `plants/${toExactId(id)}`, signal, read: () => true })
+        const path = `plants/${toExactId(id)}`
+        await send({ method: 'DELETE', path: () => path, signals: readSignals(options), read: () => true })
       } catch (error) {
         if (!(error instanceof PlantStoreError && error.error === 40401 && error.isOutcomeUnknown)) throw error
       }
     },
 
-    async *list({ limit = Infinity, after, signal } = {}) {
-      let remaining = limit
-      let cursor = after
-      do {
-        const pageLimit = Math.min(remaining, PAGE_SIZE)
-        const { plants, next } = await readPage({ limit: pageLimit, after: cursor, signal })
-        for (const plant of plants) {
-          signal?.throwIfAborted()
-          yield plant
-        }
-        remaining -= plants.length
-        // A missing `Link` header doesn't mean that the list has ended: browsers hide the header from scripts of other
-        // origins unless CORS exposes it. So as long as responses contain as many plants as requested, keep going.
-        cursor = next ?? (plants.length === pageLimit ? plants.at(-1)?.id : undefined)
-      } while (cursor !== undefined && remaining > 0)
+    list(options = {}) {
+      const end = new AbortController()
+      const plants = list(options, end.signal)
+      // A generator would wait for the page on its way.
+      const [endNow, failNow] = [plants.return.bind(plants), plants.throw.bind(plants)]
+      return Object.assign(plants, {
+        return(value: Promise<void> | void) {
+          end.abort()
+          return endNow(value)
+        },
+        throw(error: unknown) {
+          end.abort()
+          return failNow(error)
+        },
+      })
     },
 
-    async listPage(pageOptions = {}) {
-      return readPage(pageOptions)
+    async listPage(options = {}) {
+      checkListOptions(options)
+      return readPage({ limit: options.limit ?? PAGE_SIZE, after: options.after, signals: readSignals(options) })
     },
   }
+}
+
+/** @throws TypeError */
+function checkListOptions(options: ListOptions): void {
+  checkNames(options, ['limit', 'after', 'signal'])
+  const { limit } = options
+  check(limit === undefined || isCount(limit), 'limit must be a whole number, at least 0, or Infinity')
+}
+
+/** @throws TypeError */
+function readSignals({ signal }: CallOptions): AbortSignal[] {
+  if (signal === undefined) return []
+  check(typeof (signal as AbortSignal | null)?.addEventListener === 'function', 'signal must be an AbortSignal')
+  return [signal]
 }

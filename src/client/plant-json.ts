@@ -1,12 +1,6 @@
-/** A plant in a list. */
-export interface ListedPlant {
-  /** A 64-bit integer that is unique among the owner's plants. */
-  readonly id: bigint
-  /** The name of the plant; may be empty. */
-  readonly name: string
-  /** The type of the plant, such as `tropical`. */
-  readonly tag?: string | undefined
-}
+import type { NewPlant as ListedPlant } from '../plants/plant.ts'
+
+export type { ListedPlant }
 
 /** A plant to create. */
 export interface NewPlant extends Omit<ListedPlant, 'id'> {
@@ -29,6 +23,11 @@ export function toExactId(id: bigint | number): bigint {
     throw new RangeError('an id must be a bigint or a safe integer: numbers beyond 2^53 are rounded')
   }
   return BigInt(id)
+}
+
+/** Whether two plants are identical, apart from their ids. */
+export function isSamePlant(a: Omit<ListedPlant, 'id'>, b: Omit<ListedPlant, 'id'>): boolean {
+  return a.name === b.name && a.tag === b.tag
 }
 
 /**

@@ -1,147 +1,182 @@
-import { PlantStoreError } from './plant-store-error.ts'
+import {
+  check,
+  checkToken,
+  isCount,
+  toBaseUrl,
+  toHeaderFields,
+  type ClientResponse,
+  type PlantClientOptions,
+} from './client-options.ts'
 
-/** A function that returns the current token. */
-export type TokenSource = () => string | Promise<string>
+/** The error with which a failed client call rejects. Aborted calls reject with their signal's reason instead. */
+export class PlantStoreError extends Error {
+  /** The HTTP status, or 0 if there was no response. */
+  readonly status: number
+  /** The error code, such as 40900. Undefined if there was no response, or if the response isn't from the service. */
+  readonly error: number | undefined
+  /** The `X-Request-Id` of the response, to search for in the log of the service. */
+  readonly requestId: string | undefined
+  /** Whether the create or delete may have taken effect, in the last attempt or an earlier one. */
+  readonly isOutcomeUnknown: boolean
 
-interface SenderOptions {
-  readonly baseUrl: URL
-  readonly token: string | TokenSource
-  readonly fetch: ((url: string, init: RequestInit) => Promise<Response>) | undefined
-  readonly timeoutMs: number
-  readonly retries: number
-  readonly headers: Readonly<Record<string, string>> | undefined
+  /** Creates the error to throw for a failed call. */
+  constructor(
+    message: string,
+    details: Readonly<Pick<PlantStoreError, 'status' | 'error' | 'requestId' | 'isOutcomeUnknown'>>,
+    options?: Readonly<{ cause?: unknown }>,
+  ) {
+    super(message, options)
+    this.status = details.status
+    this.error = details.error
+    this.requestId = details.requestId
+    this.isOutcomeUnknown = details.isOutcomeUnknown
+  }
+
+  // A getter, because an own property would be printed with every error. Spelled out, because minifiers rename classes.
+  override get name(): string {
+    return 'PlantStoreError'
+  }
 }
 
 interface ClientRequest<T> {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** The path, relative to the base URL. */
-  readonly path: string
+  /** Returns the path, relative to the base URL. Called before each attempt. */
+  readonly path: () => string
   readonly body?: string
-  readonly signal: AbortSignal | undefined
+  /** Any of these signals cancels the request. */
+  readonly signals: readonly AbortSignal[]
   /** Whether an earlier request of the same call may have taken effect. */
   readonly isOutcomeUnknown?: boolean
   /** Reads a successful response. Returns undefined or throws if the response can't have come from the service. */
-  readonly read: (text: string, response: Response) => T | undefined
+  readonly read: (text: string, link: string | null) => T | undefined
+  /** Called before the next attempt if an attempt timed out while the body of its response was arriving. */
+  readonly onBodyTimeout?: () => void
 }
 
 /** Sends a request, retries it after temporary failures, and returns the result of `read`. */
 export type RequestSender = <T>(request: ClientRequest<T>) => Promise<T>
 
+/** What is known about an attempt, filled in step by step. */
+interface Attempt {
+  isSent: boolean
+  isTimeout: boolean
+  response?: ClientResponse
+  /** The body of the response, if it's complete. */
+  text?: string
+  cause?: unknown
+}
+
 /** The longest delay that JavaScript timers support. Timers with a longer delay fire immediately. */
-const MAX_TIMER_MS = 2 ** 31 - 1
+const MAX_TIMER_MS = 0x7fffffff
 /** The backoff before the first retry. The backoff doubles with every retry. */
 const MIN_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
 
-/** @throws TypeError if the token or a header is malformed, or if the URL contains a password */
-export function createRequestSender(options: SenderOptions): RequestSender {
-  const { baseUrl, token, timeoutMs, retries, headers } = options
-  // Throw errors in the options now. Otherwise, `fetch` would throw them on the first request, where they would look
-  // like network failures.
-  new Request(baseUrl, { headers: createHeaders(typeof token === 'function' ? 'token' : token) })
+/** Messages of the TypeErrors that engines throw for mistakes in code, and `fetch` for a used or foreign object. */
+const MISTAKE =
+  / is not (an?|iterable|defined)\b|\b(is|of) (undefined|null)\b|^Cannot (read|set|convert)|BigInt|circular|disturbed|already (been )?(read|used)/
 
-  /** @param currentToken may be any value, such as undefined from an unset environment variable */
-  function createHeaders(currentToken: unknown): Headers {
-    // Check the token before `Headers` does, because the error message of `Headers` would contain the token.
-    if (typeof currentToken !== 'string' || !/^[\w\-.~+/]+=*$/.test(currentToken))
-      throw new TypeError('token must be a bearer token (RFC 6750)')
-    const fields = new Headers(headers)
-    fields.set('Authorization', `Bearer ${currentToken}`)
-    return fields
+/** @throws TypeError if an option is invalid */
+export function createRequestSender(options: PlantClientOptions): RequestSender {
+  const { token, timeoutMs = 20_000, retries = 4 } = options
+  const baseUrl = toBaseUrl(options)
+  const headers = toHeaderFields(options.headers ?? {})
+  if (typeof token !== 'function') checkToken(token)
+  check(options.fetch === undefined || typeof options.fetch === 'function', 'fetch must be a function')
+  check(typeof timeoutMs === 'number' && timeoutMs > 0, 'timeoutMs must be a positive number of milliseconds')
+  check(isCount(retries), 'retries must be a whole number, at least 0, or Infinity')
+  const withTimeout = createTimeouts()
+
+  async function attempt({ method, path, body, signals }: ClientRequest<unknown>): Promise<Attempt> {
+    const result: Attempt = { isSent: false, isTimeout: false }
+    result.isTimeout = await withTimeout(timeoutMs, signals, async (signal) => {
+      const currentToken: unknown = typeof token === 'function' ? await token() : token
+      checkToken(currentToken)
+      throwIfAborted([signal])
+      const type = body === undefined ? {} : { 'content-type': 'application/json' }
+      const fields = { ...headers, ...type, authorization: `Bearer ${currentToken}` }
+      // Don't follow redirects: they may lead to another origin, which must not get the token.
+      const init = { method, headers: fields, body: body ?? null, signal, redirect: 'manual' } as const
+      const fetch = options.fetch ?? globalThis.fetch
+      check(fetch !== undefined, 'there is no global fetch, so the option `fetch` is required')
+      const url = baseUrl + path()
+      result.isSent = true
+      try {
+        result.response = await fetch(url, init)
+        // Unlike the standard `text()`, some replacements keep the byte order mark.
+        result.text = (await result.response.text()).replace(/^\uFEFF/, '')
+      } catch (error) {
+        if (signal.aborted) return
+        throwMistake(error)
+        result.cause = error
+      }
+    })
+    return result
   }
 
-  return async ({ method, path, body, signal, isOutcomeUnknown = false, read }) => {
+  return async (request) => {
+    let isOutcomeUnknown = request.isOutcomeUnknown === true
     let canRenewToken = typeof token === 'function'
     for (let retry = 0; ;) {
-      let isSent = false
-      let cause: unknown
-      const reply = await withTimeout(timeoutMs, signal, async (attemptSignal) => {
-        const fields = createHeaders(typeof token === 'function' ? await token() : token)
-        if (body !== undefined) fields.set('Content-Type', 'application/json')
-        attemptSignal.throwIfAborted()
-        isSent = true
-        try {
-          const fetch = options.fetch ?? globalThis.fetch
-          const init = { method, headers: fields, body: body ?? null, signal: attemptSignal }
-          // Don't follow redirects: they may lead to another origin, which must not get the token.
-          const response = await fetch(new URL(path, baseUrl).href, { ...init, redirect: 'manual' })
-          return { response, text: await response.text() }
-        } catch (error) {
-          cause = error
-          return undefined
-        }
-      })
-
-      const { response, text = '' } = reply ?? {}
-      const { status, ok } = response ?? { status: 0, ok: false }
-      if (status === (method === 'DELETE' ? 204 : 200)) {
-        const result = parseSafely(() => read(text, response!))
-        if (result !== undefined) return result
-      }
+      const result = await attempt(request)
+      const outcome = classify(request, result)
+      if ('value' in outcome) return outcome.value
+      const { status, error, requestId, retryAfterMs } = outcome
+      isOutcomeUnknown ||= outcome.mayHaveEffect
       if (status === 401 && canRenewToken) {
         canRenewToken = false
         continue
       }
-      const { error, message } = parseError(text, status)
-      const hadNoEffect = response ? error === 50300 || status === 501 || (status < 500 && !ok) : !isSent
-      isOutcomeUnknown ||= method !== 'GET' && !hadNoEffect
-      const isTemporary = !response || [408, 429, 502, 503, 504].includes(status)
-      if (!isTemporary || retry >= retries) {
-        const noResponse = cause === undefined ? `no response within ${timeoutMs} ms` : 'no response'
-        const unexpected = `unexpected response (status ${status}): it isn't from plant-store, or it's incomplete`
-        throw new PlantStoreError(
-          message ?? (response ? unexpected : noResponse),
-          { status, error, requestId: response?.headers.get('X-Request-Id') ?? undefined, isOutcomeUnknown },
-          cause === undefined ? {} : { cause },
-        )
+      if (!outcome.isTemporary || retry >= retries || retryAfterMs > MAX_DELAY_MS) {
+        const message = outcome.message ?? (result.isTimeout ? `no response within ${timeoutMs} ms` : 'no response')
+        const cause = 'cause' in result ? { cause: result.cause } : {}
+        throw new PlantStoreError(message, { status, error, requestId, isOutcomeUnknown }, cause)
       }
-      const backoffMs = Math.max(MIN_DELAY_MS * 2 ** retry++, parseRetryAfter(response?.headers.get('Retry-After')))
-      const delayMs = Math.min(backoffMs * (1 + Math.random()), MAX_DELAY_MS)
-      await withTimeout(delayMs, signal, () => new Promise(() => undefined))
+      if (result.isTimeout && result.response !== undefined) request.onBodyTimeout?.()
+      const backoffMs = Math.max(MIN_DELAY_MS * 2 ** retry++, retryAfterMs) * (1 + Math.random())
+      await withTimeout(Math.min(backoffMs, MAX_DELAY_MS), request.signals, () => new Promise(() => undefined))
     }
   }
 }
 
-/**
- * Resolves to the result of a function, or to undefined after a timeout. Rejects when the caller's signal is aborted.
- * In both cases, the function's own signal is aborted, too, but the promise settles even if a custom `fetch` ignores
- * that signal. Always removes its timer and its listener, unlike `AbortSignal.any` in some Node versions.
- */
-async function withTimeout<T>(
-  ms: number,
-  signal: AbortSignal | undefined,
-  run: (signal: AbortSignal) => Promise<T>,
-): Promise<T | undefined> {
-  signal?.throwIfAborted()
-  const controller = new AbortController()
-  return new Promise((resolve, reject) => {
-    function cleanUp(): void {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-    }
-    function onAbort(): void {
-      cleanUp()
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason can be any value
-      reject(signal!.reason)
-      controller.abort(signal!.reason)
-    }
-    function onTimeout(): void {
-      cleanUp()
-      resolve(undefined)
-      controller.abort()
-    }
-    const timer = setTimeout(onTimeout, Math.min(ms, MAX_TIMER_MS))
-    signal?.addEventListener('abort', onAbort)
-    void run(controller.signal).then(resolve, reject).finally(cleanUp)
-  })
+interface Failure extends Pick<PlantStoreError, 'status' | 'error' | 'requestId'> {
+  /** Undefined if there was no response. */
+  readonly message: string | undefined
+  /** Whether the attempt may have created or deleted a plant. */
+  readonly mayHaveEffect: boolean
+  /** Whether a retry can help. */
+  readonly isTemporary: boolean
+  readonly retryAfterMs: number
 }
 
-/** Returns the code and message of an error response, or neither if the response isn't from the service. */
-function parseError(text: string, status: number): Readonly<{ error?: number; message?: string }> {
-  const body = parseSafely(() => JSON.parse(text) as unknown) ?? {}
-  const { error, message } = body as Readonly<Record<string, unknown>>
-  const isError = typeof message === 'string' && typeof error === 'number' && Math.trunc(error / 100) === status
-  return isError ? { error, message } : {}
+/** Determines what an attempt means: the value that its response contains, or why it failed. */
+function classify<T>({ method, read }: ClientRequest<T>, attempt: Attempt): { readonly value: T } | Failure {
+  const { response, text, isTimeout } = attempt
+  if (response === undefined || text === undefined || isTimeout) {
+    const mayHaveEffect = method !== 'GET' && attempt.isSent
+    const noResponse = { status: 0, error: undefined, requestId: undefined, message: undefined }
+    return { ...noResponse, mayHaveEffect, isTemporary: true, retryAfterMs: 0 }
+  }
+  const { status, headers } = response
+  if (status === (method === 'DELETE' ? 204 : 200)) {
+    const value = parseSafely(() => read(text, headers.get('Link')))
+    if (value !== undefined) return { value }
+  }
+  const body = parseSafely(() => JSON.parse(text) as Readonly<Record<string, unknown>>)
+  const { error, message } = body ?? {}
+  // Responses of proxies and of other services don't count as errors of this service.
+  const isOwn = typeof message === 'string' && typeof error === 'number' && Math.trunc(error / 100) === status
+  const isRejected = status < 500 && !(status >= 200 && status < 300)
+  const hadNoEffect = isRejected || status === 501 || (isOwn && error === 50300)
+  return {
+    status,
+    error: isOwn ? error : undefined,
+    requestId: headers.get('X-Request-Id') ?? undefined,
+    message: isOwn ? message : `unexpected response (status ${status}): it isn't from plant-store, or it's incomplete`,
+    mayHaveEffect: method !== 'GET' && !hadNoEffect,
+    isTemporary: [408, 429, 502, 503, 504].includes(status),
+    retryAfterMs: parseRetryAfter(headers.get('Retry-After') ?? ''),
+  }
 }
 
 function parseSafely<T>(parse: () => T): T | undefined {
@@ -152,11 +187,77 @@ function parseSafely<T>(parse: () => T): T | undefined {
   }
 }
 
+/** Parses a number of seconds, or a date. Returns the delay in milliseconds, or 0 if the text is neither. */
+function parseRetryAfter(text: string): number {
+  return /^\d+$/.test(text) ? Number(text) * 1000 : Math.max(0, Date.parse(text) - Date.now()) || 0
+}
+
 /**
- * Parses a `Retry-After` header: a number of seconds, or a date. Returns the delay in milliseconds, or 0 if the header
- * is missing or malformed.
+ * Throws if `fetch` failed because of a mistake in the code of a custom `fetch` or in the request itself, rather than
+ * because the connection was lost.
  */
-function parseRetryAfter(value: string | null = null): number {
-  const ms = Number(value) * 1000
-  return (Number.isNaN(ms) ? Date.parse(value!) - Date.now() : ms) || 0
+function throwMistake(error: unknown): void {
+  const { name, message = '', cause } = Object(error) as Partial<Error & { cause: Partial<Error & { code: unknown }> }>
+  if (cause === undefined && /^(Type|Reference)Error$/.test(name ?? '') && MISTAKE.test(message)) throw error
+  if (cause?.message === 'bad port' || cause?.code === 'UND_ERR_INVALID_ARG' || cause?.code === 'UND_ERR_NOT_SUPPORTED')
+    throw new TypeError(`fetch can't send this request: ${cause.message}`, { cause: error })
+}
+
+/**
+ * Creates a function that runs another one until it ends or times out, and resolves to whether it has timed out.
+ * Rejects when one of the signals is aborted. Then, and after a timeout, the function's own signal is aborted, too, but
+ * the promise settles even if a custom `fetch` ignores that signal.
+ *
+ * `AbortSignal.any` can't replace this: it leaks up to 2.7 kB per call in Node 20 and 22, and many versions of jsdom
+ * don't have it.
+ */
+function createTimeouts(): (
+  ms: number,
+  signals: readonly AbortSignal[],
+  run: (signal: AbortSignal) => Promise<void>,
+) => Promise<boolean> {
+  // One listener per signal, however many calls share it, because Node 20 prints a warning if there are eleven.
+  const callbacks = new Map<AbortSignal, Set<() => void>>()
+  const onAbort = ({ target }: Event): void => callbacks.get(target as AbortSignal)?.forEach((callback) => callback())
+
+  function watch(signal: AbortSignal, callback: () => void): void {
+    if (!callbacks.has(signal)) signal.addEventListener('abort', onAbort)
+    callbacks.set(signal, (callbacks.get(signal) ?? new Set()).add(callback))
+  }
+
+  function unwatch(signal: AbortSignal, callback: () => void): void {
+    callbacks.get(signal)?.delete(callback)
+    if (callbacks.get(signal)?.size !== 0) return
+    callbacks.delete(signal)
+    signal.removeEventListener('abort', onAbort)
+  }
+
+  return async (ms, signals, run) => {
+    const controller = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let onEnd = (): void => undefined
+    const ended = new Promise<boolean>((resolve, reject) => {
+      onEnd = () => {
+        const aborted = signals.find((signal) => signal.aborted)
+        if (aborted === undefined) resolve(true)
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the reason can be any value
+        else reject(aborted.reason)
+        controller.abort(aborted?.reason)
+      }
+    })
+    try {
+      throwIfAborted(signals)
+      for (const signal of signals) watch(signal, onEnd)
+      timer = setTimeout(onEnd, Math.min(ms, MAX_TIMER_MS))
+      return await Promise.race([ended, run(controller.signal).then(() => false)])
+    } finally {
+      clearTimeout(timer)
+      for (const signal of signals) unwatch(signal, onEnd)
+    }
+  }
+}
+
+/** Throws the reason of the first signal that is aborted. Older versions of jsdom don't have `signal.throwIfAborted`. */
+export function throwIfAborted(signals: readonly AbortSignal[]): void {
+  for (const signal of signals) if (signal.aborted) throw signal.reason
 }
