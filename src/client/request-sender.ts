@@ -93,12 +93,12 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
       const currentToken: unknown = typeof token === 'function' ? await token() : token
       checkToken(currentToken)
       throwIfAborted([signal])
-      const type = body === undefined ? {} : { 'content-type': 'application/json' }
-      const fields = { ...headers, ...type, authorization: `Bearer ${currentToken}` }
+      const fields: Record<string, string> = { ...headers, authorization: `Bearer ${currentToken}` }
+      if (body !== undefined) fields['content-type'] = 'application/json'
       // Don't follow redirects: they may lead to another origin, which must not get the token.
       const init = { method, headers: fields, body: body ?? null, signal, redirect: 'manual' } as const
-      const fetch = options.fetch ?? globalThis.fetch
-      check(fetch !== undefined, 'there is no global fetch, so the option `fetch` is required')
+      const fetch = options.fetch ?? (globalThis as Partial<typeof globalThis>).fetch
+      check(fetch !== undefined, 'there is no global fetch: pass the option `fetch`')
       const url = baseUrl + path()
       result.isSent = true
       try {
