@@ -12,7 +12,7 @@ export interface PlantClientOptions {
    */
   readonly token: string | (() => string | Promise<string>)
   /** Sends the requests, for example to log them: a function like `fetch`. @default globalThis.fetch */
-  readonly fetch?: ((url: string, init: ClientRequestInit) => Promise<ClientResponse>) | undefined
+  readonly fetch?: Fetch | undefined
   /** Timeout of each attempt, in milliseconds: a positive number or Infinity. @default 20_000 */
   readonly timeoutMs?: number | undefined
   /** How many times to retry a request that failed for a temporary reason: 0 or more, or Infinity. @default 4 */
@@ -21,12 +21,15 @@ export interface PlantClientOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
+/** A function like `fetch`: the global one, `undici.fetch`, node-fetch, or a mock. */
+export type Fetch = (url: string, init: ClientRequestInit) => Promise<ClientResponse>
+
 /** What the client passes to `fetch`. */
 export interface ClientRequestInit {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly headers: Record<string, string>
   readonly body: string | null
-  readonly signal: AbortSignal
+  readonly signal: AbortSignal | null
   readonly redirect: 'manual'
 }
 

@@ -4,7 +4,9 @@ import {
   isCount,
   toBaseUrl,
   toHeaderFields,
+  type ClientRequestInit,
   type ClientResponse,
+  type Fetch,
   type PlantClientOptions,
 } from './client-options.ts'
 
@@ -102,7 +104,7 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
       const url = baseUrl + path()
       result.isSent = true
       try {
-        result.response = await fetch(url, init)
+        result.response = await callFetch(fetch, url, init)
         // Unlike the standard `text()`, some replacements keep the byte order mark.
         result.text = (await result.response.text()).replace(/^\uFEFF/, '')
       } catch (error) {
@@ -190,6 +192,17 @@ function parseSafely<T>(parse: () => T): T | undefined {
 /** Parses a number of seconds, or a date. Returns the delay in milliseconds, or 0 if the text is neither. */
 function parseRetryAfter(text: string): number {
   return /^\d+$/.test(text) ? Number(text) * 1000 : Math.max(0, Date.parse(text) - Date.now()) || 0
+}
+
+/** Calls `fetch`, without the signal if it rejects the signal: in Jest, `fetch` may be Node's and AbortSignal jsdom's. */
+async function callFetch(fetch: Fetch, url: string, init: ClientRequestInit): Promise<ClientResponse> {
+  try {
+    return await fetch(url, init)
+  } catch (error) {
+    const isSignalRejected = init.signal?.aborted === false && /^TypeError: .*AbortSignal/.test(String(error))
+    if (!isSignalRejected) throw error
+    return fetch(url, { ...init, signal: null })
+  }
 }
 
 /**
