@@ -90,7 +90,7 @@ export function toBaseUrl({ url, fetch }: PlantClientOptions): string {
 }
 
 /** Returns the headers with lower-case names. */
-export function toHeaderFields(headers: unknown): Readonly<Record<string, string>> {
+export function toHeaderFields(headers: unknown = {}): Readonly<Record<string, string>> {
   // `Object.entries` would silently return nothing for a Headers object or a Map.
   const isRecord = typeof headers === 'object' && headers !== null && !(Symbol.iterator in headers)
   check(isRecord, 'headers must be an object of strings')

@@ -82,7 +82,7 @@ const MISTAKE =
 export function createRequestSender(options: PlantClientOptions): RequestSender {
   const { token, timeoutMs = 20_000, retries = 4 } = options
   const baseUrl = toBaseUrl(options)
-  const headers = toHeaderFields(options.headers ?? {})
+  const headers = toHeaderFields(options.headers)
   if (typeof token !== 'function') checkToken(token)
   check(options.fetch === undefined || typeof options.fetch === 'function', 'fetch must be a function')
   check(typeof timeoutMs === 'number' && timeoutMs > 0, 'timeoutMs must be a positive number of milliseconds')

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { after, suite, test, type TestContext } from 'node:test'
+import { suite, test, type TestContext } from 'node:test'
 import {
   createPlantClient,
   PlantStoreError,
@@ -10,19 +9,7 @@ import {
   type PlantClientOptions,
 } from '../../src/client/plant-client.ts'
 import { memoryStore, type Store } from '../../src/index.ts'
-import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
-import { openDatabase } from '../support/database/postgres-database.ts'
-import { openSqliteStore, skipWithoutSqlite } from '../support/database/sqlite-file.ts'
 import { createService, getPort, serve, servePlants } from '../support/wire/service.ts'
-
-const postgresPool = (await openDatabase({ after })).openPool()
-await postgresStore(postgresPool).migrate()
-
-const STORES: readonly (readonly [string, string | false, (t: TestContext) => Store])[] = [
-  ['memory', false, () => memoryStore()],
-  ['SQLite', skipWithoutSqlite, (t) => openSqliteStore(t).store],
-  ['Postgres', false, () => postgresStore(postgresPool)],
-]
 
 async function collect(plants: AsyncIterable<ListedPlant>): Promise<ListedPlant[]> {
   const collected: ListedPlant[] = []
@@ -33,65 +20,59 @@ async function collect(plants: AsyncIterable<ListedPlant>): Promise<ListedPlant[
 const listIds = async (client: PlantClient, options?: ListOptions): Promise<bigint[]> =>
   (await collect(client.list(options))).map(({ id }) => id)
 
-for (const [name, skip, openStore] of STORES) {
-  suite(`a client of a service with ${name}`, { skip }, () => {
-    /** Creates a client for an owner without plants. */
-    async function connect(t: TestContext, token: string, store = openStore(t)): Promise<PlantClient> {
-      return createPlantClient({ url: `http://127.0.0.1:${getPort(await servePlants(t, { store }))}`, token })
-    }
+suite('a client', () => {
+  /** Creates a client for a store. */
+  async function connect(t: TestContext, store: Store = memoryStore()): Promise<PlantClient> {
+    return createPlantClient({ url: `http://127.0.0.1:${getPort(await servePlants(t, { store }))}`, token: 'ada' })
+  }
 
-    test(`preserves ids, names and tags exactly (${name})`, async (t) => {
-      const client = await connect(t, 'exact')
-      const plants = [
-        { id: -(2n ** 63n), name: '' },
-        { id: -1n, name: '{"id":1', tag: '' },
-        { id: 0n, name: '"id":2,', tag: '\\u0022id\\u0022:3' },
-        { id: 2n ** 53n, name: '\u{1f331}\u2028\\"' },
-        { id: 2n ** 53n + 1n, name: 'Fern', tag: 'indoor' },
-        { id: 2n ** 63n - 1n, name: '\n' },
-      ]
-      for (const plant of plants.toReversed()) await client.create(plant)
-      assert.deepEqual(await collect(client.list()), plants)
-      for (const { id } of plants.slice(1)) await client.delete(id)
-      assert.deepEqual(await collect(client.list()), plants.slice(0, 1))
-    })
-
-    test(`reports a duplicate id and a missing plant (${name})`, async (t) => {
-      const client = await connect(t, 'rejected')
-      await client.create({ id: 1, name: 'Fern' })
-      const details = { requestId: undefined, isOutcomeUnknown: false }
-      await assert.rejects(client.create({ id: 1, name: 'Fern' }), {
-        name: 'PlantStoreError',
-        status: 409,
-        error: 40900,
-        ...details,
-      })
-      await assert.rejects(client.delete(2), { name: 'PlantStoreError', status: 404, error: 40401, ...details })
-    })
-
-    test(`lists plants across several pages, and respects limit and after (${name})`, async (t) => {
-      const store = openStore(t)
-      const client = await connect(t, 'pages', store)
-      const ids = Array.from({ length: 1003 }, (_, index) => BigInt(index))
-      await Promise.all(ids.map(async (id) => store.create('pages', { id, name: `Plant ${id}` })))
-      assert.deepEqual(await listIds(client), ids)
-      assert.deepEqual(await listIds(client, { limit: 501 }), ids.slice(0, 501))
-      assert.deepEqual(await listIds(client, { limit: 1000 }), ids.slice(0, 1000))
-      assert.deepEqual(await listIds(client, { after: 2, limit: 2 }), [3n, 4n])
-      assert.deepEqual(await listIds(client, { after: 1000n }), [1001n, 1002n])
-      assert.deepEqual(await listIds(client, { after: 1002n }), [])
-      assert.deepEqual(await listIds(client, { limit: 0 }), [])
-
-      const page = await client.listPage({ after: 999n, limit: 2 })
-      assert.deepEqual([page.plants.map(({ id }) => id), page.next], [[1000n, 1001n], 1001n])
-      assert.deepEqual(await client.listPage({ after: page.next }), {
-        plants: [{ id: 1002n, name: 'Plant 1002' }],
-        next: undefined,
-      })
-      assert.equal((await client.listPage()).plants.length, 500)
-    })
+  test('preserves ids, names and tags exactly', async (t) => {
+    const client = await connect(t)
+    const plants = [
+      { id: -(2n ** 63n), name: '' },
+      { id: -1n, name: '{"id":1', tag: '' },
+      { id: 0n, name: '"id":2,', tag: '\\u0022id\\u0022:3' },
+      { id: 2n ** 53n, name: '\u{1f331}\u2028\\"' },
+      { id: 2n ** 53n + 1n, name: 'Fern', tag: 'indoor' },
+      { id: 2n ** 63n - 1n, name: '\n' },
+    ]
+    for (const plant of plants.toReversed()) await client.create(plant)
+    assert.deepEqual(await collect(client.list()), plants)
+    for (const { id } of plants.slice(1)) await client.delete(id)
+    assert.deepEqual(await collect(client.list()), plants.slice(0, 1))
   })
-}
+
+  test('reports a duplicate id and a missing plant', async (t) => {
+    const client = await connect(t)
+    await client.create({ id: 1, name: 'Fern' })
+    const details = { name: 'PlantStoreError', requestId: undefined, isOutcomeUnknown: false }
+    await assert.rejects(client.create({ id: 1, name: 'Fern' }), { status: 409, error: 40900, ...details })
+    await assert.rejects(client.delete(2), { status: 404, error: 40401, ...details })
+  })
+
+  test('lists plants across several pages, and respects limit and after', async (t) => {
+    const store = memoryStore()
+    const client = await connect(t, store)
+    const ids = Array.from({ length: 1003 }, (_, index) => BigInt(index))
+    for (const id of ids) void store.create('ada', { id, name: `Plant ${id}` })
+    assert.deepEqual(await listIds(client), ids)
+    assert.deepEqual(await listIds(client, { limit: 501 }), ids.slice(0, 501))
+    assert.deepEqual(await listIds(client, { limit: 1000 }), ids.slice(0, 1000))
+    assert.deepEqual(await listIds(client, { after: 2, limit: 2 }), [3n, 4n])
+    assert.deepEqual(await listIds(client, { after: 1000n }), [1001n, 1002n])
+    assert.deepEqual(await listIds(client, { after: 1002n }), [])
+    assert.deepEqual(await listIds(client, { limit: 0 }), [])
+
+    const page = await client.listPage({ after: 999n, limit: 2 })
+    assert.deepEqual([page.plants.map(({ id }) => id), page.next], [[1000n, 1001n], 1001n])
+    assert.deepEqual(await client.listPage({ after: page.next }), {
+      plants: [{ id: 1002n, name: 'Plant 1002' }],
+      next: undefined,
+    })
+    assert.equal((await client.listPage()).plants.length, 500)
+    assert.ok((await client.listPage({ limit: Infinity })).plants.length >= 1000)
+  })
+})
 
 suite('the URL of a client', () => {
   for (const [basePath, path] of [
@@ -151,20 +132,6 @@ test('a list requests the next page only after all plants of the previous page h
   assert.deepEqual([...counts, requestCount], [1, 1, 2, 3])
 })
 
-test('a list sends no further requests after its consumer stops', async (t) => {
-  const store = memoryStore()
-  for (let id = 0n; id < 600n; id++) void store.create('ada', { id, name: 'Fern' })
-  const service = createService({ store })
-  let requestCount = 0
-  const server = createServer((request, response) => {
-    requestCount++
-    service(request, response)
-  })
-  const url = `http://127.0.0.1:${getPort(await serve(t, server))}`
-  for await (const { id } of createPlantClient({ url, token: 'ada' }).list()) if (id === 10n) break
-  assert.equal(requestCount, 1)
-})
-
 suite('invalid arguments', () => {
   test('are rejected by the service', async (t) => {
     const client = createPlantClient({ url: `http://127.0.0.1:${getPort(await servePlants(t))}`, token: 'ada' })
@@ -174,10 +141,6 @@ suite('invalid arguments', () => {
     }
     await assert.rejects(client.create({ id: 2n ** 63n, name: 'Fern' }), { error: 40002 })
     await assert.rejects(client.delete(2n ** 63n), { error: 40003 })
-    for (const limit of [-1, 1.5, NaN]) {
-      await assert.rejects(client.listPage({ limit }), { error: 40004 })
-      await assert.rejects(collect(client.list({ limit })), { error: 40004 })
-    }
     await assert.rejects(client.listPage({ after: 2n ** 63n }), { error: 40004 })
   })
 

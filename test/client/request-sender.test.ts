@@ -56,8 +56,8 @@ suite('retries', () => {
     ['a date', new Date(NOW + 7000).toUTCString(), 7000],
     ['a date in the past', new Date(NOW - 7000).toUTCString(), 250],
     ['less than the backoff', '0', 250],
-    ['an hour', '3600', 30_000],
-    ['an infinite time', 'Infinity', 30_000],
+    ['30 seconds', '30', 30_000],
+    ['an infinite time', 'Infinity', 250],
     ['a negative time', '-5', 250],
     ['nonsense', 'soon', 250],
   ] as const) {
@@ -67,6 +67,18 @@ suite('retries', () => {
       })
       await Promise.all([assert.rejects(client.listPage()), runTimers()])
       assert.deepEqual(requestTimes, [0, delayMs])
+    })
+  }
+
+  for (const [what, retryAfter] of [
+    ['31 seconds', '31'],
+    ['an hour', '3600'],
+    ['a date in an hour', new Date(NOW + 3_600_000).toUTCString()],
+  ] as const) {
+    test(`aren't sent if Retry-After is ${what}`, async (t) => {
+      const { client, requestTimes } = connectTo(t, async () => Promise.resolve(unavailable(retryAfter)))
+      await assert.rejects(client.listPage(), { status: 503, error: 50300, message: 'unavailable' })
+      assert.deepEqual(requestTimes, [0])
     })
   }
 
@@ -270,40 +282,10 @@ suite('a token', () => {
     await new Promise((resolve) => setImmediate(resolve))
     assert.deepEqual(proxy.requests, [])
   })
-
-  for (const token of ['', 'two words', 'line\nbreak', 'secrét', undefined]) {
-    test(`can't be ${JSON.stringify(token)}, and is left out of the error`, async (t) => {
-      const expected = { name: 'TypeError', message: 'token must be a bearer token (RFC 6750)' }
-      const proxy = await startFaultyProxy(t)
-      assert.throws(() => proxy.connect({ token: token! }), expected)
-      await assert.rejects(proxy.connect({ token: () => token! }).create(FERN), expected)
-    })
-  }
 })
 
-suite('the client options', () => {
-  test('can be undefined', async (t) => {
-    const options = { fetch: undefined, timeoutMs: undefined, retries: undefined, headers: undefined }
-    await (await startFaultyProxy(t)).connect(options).create(FERN)
-  })
-
-  test('can add headers to every request, but cannot replace the token', async (t) => {
-    const seen: unknown[] = []
-    const server = await startFaultyProxy(t, [
-      ({ headers }, response) => {
-        seen.push(headers['x-tenant'], headers.authorization, headers['content-type'])
-        response.end('{"name":"Fern"}')
-      },
-    ])
-    await server.connect({ headers: { 'x-tenant': 'a', authorization: 'Basic x' } }).create(FERN)
-    assert.deepEqual(seen, ['a', 'Bearer ada', 'application/json'])
-  })
-
-  test('cannot contain an invalid header', () => {
-    assert.throws(() => createPlantClient({ url: 'http://host', token: 'ada', headers: { 'a b': '' } }), TypeError)
-  })
-
-  test('can contain a custom fetch, which handles every request', async (t) => {
+suite('fetch', () => {
+  test('can be custom, and then sends every request', async (t) => {
     const proxy = await startFaultyProxy(t)
     const log: unknown[] = []
     const client = proxy.connect({
@@ -319,9 +301,88 @@ suite('the client options', () => {
     assert.deepEqual(log, [...create, undefined, `${proxy.url}/plants/1`, 'DELETE', null, 204])
   })
 
-  test('default to the current global fetch, even if a mock replaced it after the client was created', async (t) => {
+  test('is the current global one, even if a mock replaced it after the client was created', async (t) => {
     const client = createPlantClient({ url: 'http://host', token: 'ada' })
     t.mock.method(globalThis, 'fetch', async () => Promise.resolve(Response.json({ name: 'Fern' })))
     await client.create(FERN)
   })
+
+  /** Deletes static members until the end of a test. */
+  function deleteMembers(t: TestContext, object: object, names: readonly string[]): void {
+    for (const name of names) {
+      const descriptor = Object.getOwnPropertyDescriptor(object, name)!
+      Reflect.deleteProperty(object, name)
+      t.after(() => Object.defineProperty(object, name, descriptor))
+    }
+  }
+
+  test('is required where there is no global one', async (t) => {
+    const client = createPlantClient({ url: 'http://host', token: 'ada' })
+    deleteMembers(t, globalThis, ['fetch'])
+    const message = 'there is no global fetch: pass the option `fetch`'
+    await assert.rejects(client.create(FERN), { name: 'TypeError', message })
+  })
+
+  test('is the only part of the Fetch API that the client needs', async (t) => {
+    const proxy = await startFaultyProxy(t)
+    deleteMembers(t, globalThis, ['Request', 'Response', 'Headers', 'FormData', 'Blob', 'structuredClone'])
+    deleteMembers(t, AbortSignal, ['any', 'timeout'])
+    deleteMembers(t, AbortSignal.prototype, ['throwIfAborted'])
+    const { signal } = new AbortController()
+    await proxy.connect().create(FERN, { signal })
+    for await (const { id } of proxy.connect().list({ signal })) await proxy.connect().delete(id)
+    assert.equal(proxy.requests.length, 4)
+  })
+
+  test('gets no signal if it rejects the signal, as Node does in the jsdom environment of Jest', async (t) => {
+    const proxy = await startFaultyProxy(t)
+    const rejectSignal: PlantClientOptions['fetch'] = async (url, init) => {
+      if (init.signal !== null) throw new TypeError('RequestInit: Expected signal to be an instance of AbortSignal.')
+      return fetch(url, init)
+    }
+    await proxy.connect({ fetch: rejectSignal, retries: 0 }).create(FERN)
+  })
+
+  test('can keep the byte order mark of a response', async () => {
+    const text = async (): Promise<string> => Promise.resolve('\ufeff[]')
+    const fetch = async () => Promise.resolve({ status: 200, headers: new Headers(), text })
+    const client = createPlantClient({ url: 'http://host', token: 'ada', fetch })
+    assert.deepEqual((await client.listPage()).plants, [])
+  })
+})
+
+suite('a mistake in a custom fetch rejects the call at once', () => {
+  const used = new Response('[]')
+  for (const [what, mock] of [
+    ['if it returns nothing', () => undefined],
+    ['if it returns no Response', () => ({ status: 200, json: () => [] })],
+    ['if it reads an undefined value', (_: string, init: RequestInit) => (init.headers as unknown as Headers).get('a')],
+    ['if it encodes a bigint as JSON', () => new Response(JSON.stringify({ id: 1n }))],
+    ['if it uses an undefined variable', () => (globalThis as never as { missing: () => never }).missing()],
+    ['if it returns a Response that has been read', async () => ((await used.text().catch(String)) ? used : used)],
+  ] as const) {
+    test(what, async () => {
+      let count = 0
+      const fetch = async (url: string, init: RequestInit): Promise<Response> => {
+        count++
+        return Promise.resolve((await mock(url, init)) as Response)
+      }
+      const client = createPlantClient({ url: 'http://host', token: 'ada', fetch: fetch })
+      await assert.rejects(client.listPage(), { name: 'TypeError' })
+      assert.equal(count, 1)
+    })
+  }
+
+  for (const message of [
+    ...['fetch failed', 'Failed to fetch', 'Load failed', 'NetworkError when attempting to fetch resource.'],
+    ...['terminated', 'network error', 'Network request failed', 'The network connection was lost.', 'cancelled'],
+    ...['error sending request for url (http://host/plants)', 'The Internet connection appears to be offline.'],
+  ]) {
+    test(`unlike a lost connection (${message})`, async (t) => {
+      const { client, requestTimes, runTimers } = connectTo(t, () => Promise.reject(new TypeError(message)))
+      const expected = { name: 'PlantStoreError', message: 'no response', isOutcomeUnknown: true }
+      await Promise.all([assert.rejects(client.create(FERN), expected), runTimers()])
+      assert.equal(requestTimes.length, 5)
+    })
+  }
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, type Store } from '../../src/index.ts'
-import { replaceBody, replaceResponse, respond, startFaultyProxy, type Fault } from '../support/wire/faulty-proxy.ts'
+import { replaceBody, replaceResponse, respond, startFaultyProxy } from '../support/wire/faulty-proxy.ts'
 import { getPort, serve } from '../support/wire/service.ts'
 
 const LIST = [{ id: 1, name: 'Fern' }]
@@ -29,12 +29,6 @@ suite('a list is rejected', () => {
     ['more plants than requested', respond(200, [...LIST, { id: 2, name: 'Moss' }, { id: 3, name: 'Ivy' }])],
     ['plants before the cursor', respond(200, [{ id: 0, name: 'Fern' }])],
     ['a truncated list', replaceBody((body) => body.slice(0, -1))],
-    ['a link to another origin', respond(200, LIST, { Link: '<http://localhost:1/plants?after=1>; rel="next"' })],
-    ['a link without a cursor', respond(200, LIST, { Link: '<plants?page=2>; rel="next"' })],
-    ['a link with an empty cursor', respond(200, LIST, { Link: '<plants?after=>; rel="next"' })],
-    ['a link that is not a URL', respond(200, LIST, { Link: '<http://>; rel="next"' })],
-    ['a link back', respond(200, LIST, { Link: '<plants?after=0>; rel="next"' })],
-    ['an empty page with a link to itself', respond(200, [], { Link: '<plants?after=0>; rel="next"' })],
   ] as const) {
     test(`if the response has ${what}`, async (t) => {
       const proxy = await startFaultyProxy(t, [fault], createStore(3))
@@ -42,32 +36,6 @@ suite('a list is rejected', () => {
       assert.equal(proxy.requests.length, 1)
     })
   }
-})
-
-suite('a list follows', () => {
-  for (const [what, link, next] of [
-    ['an absolute link', (url: string) => `<${url}/plants?after=1>; rel="next"`, 1n],
-    ['a link among others', () => '</>; rel="prev", <plants?limit=1&after=1>; title=x; rel=next, </>; rel="last"', 1n],
-    ['no link with another relation', () => '<plants?after=1>; rel="nextish prev"', undefined],
-  ] as const) {
-    test(what, async (t) => {
-      const fault: Fault = (request, ...rest) =>
-        respond(200, LIST, { Link: link(`http://${request.headers.host}`) })(request, ...rest)
-      const proxy = await startFaultyProxy(t, [fault])
-      assert.equal((await proxy.connect().listPage({ limit: 1 })).next, next)
-    })
-  }
-
-  test('the last id of a full page if a proxy removes the Link header', async (t) => {
-    const fault: Fault = async (request, response, forward) => {
-      const { status, body } = await forward()
-      response.writeHead(status).end(body)
-    }
-    const proxy = await startFaultyProxy(t, [fault, fault, fault], createStore(1000))
-    let count = 0
-    for await (const { id } of proxy.connect().list()) assert.equal(id, BigInt(++count))
-    assert.equal(count, 1000)
-  })
 })
 
 suite('a write rejects with an unknown outcome', () => {
