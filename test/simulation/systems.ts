@@ -1,4 +1,3 @@
-import { client } from './client/client.ts'
 import { http2 } from './http2/http2.ts'
 import { packets } from './packets/packets.ts'
 import { postgres } from './postgres/postgres.ts'
@@ -7,4 +6,4 @@ import { server } from './server/server.ts'
 import type { SimulatedSystem } from './simulation.ts'
 import { sqlite } from './sqlite/sqlite.ts'
 
-export const systems: readonly SimulatedSystem[] = [postgres, sqlite, reload, server, packets, http2, client]
+export const systems: readonly SimulatedSystem[] = [postgres, sqlite, reload, server, packets, http2]
