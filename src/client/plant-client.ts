@@ -5,7 +5,8 @@
 
 import { check, checkNames, isCount, type PlantClientOptions } from './client-options.ts'
 import { encodePlant, isSamePlant, parsePlants, toExactId, type ListedPlant, type NewPlant } from './plant-json.ts'
-import { createRequestSender, PlantStoreError, throwIfAborted } from './request-sender.ts'
+import { createRequestSender, PlantStoreError } from './request-sender.ts'
+import { throwIfAborted } from './timeouts.ts'
 
 export { PlantStoreError, type ListedPlant, type NewPlant, type PlantClientOptions }
 

@@ -334,6 +334,11 @@ suite('fetch', () => {
     assert.equal(proxy.requests.length, 4)
   })
 
+  test("can be undici's", async (t) => {
+    const undiciFetch: typeof import('undici-types').fetch = globalThis.fetch
+    await (await startFaultyProxy(t)).connect({ fetch: undiciFetch }).create(FERN)
+  })
+
   test('gets no signal if it rejects the signal, as Node does in the jsdom environment of Jest', async (t) => {
     const proxy = await startFaultyProxy(t)
     const rejectSignal: PlantClientOptions['fetch'] = async (url, init) => {

@@ -4,6 +4,7 @@ import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { memoryStore } from '../../src/index.ts'
 import { getCode, readDocument } from '../support/package/documents.ts'
 import { createProject, runScript } from '../support/package/packed-package.ts'
@@ -26,8 +27,14 @@ test('the JavaScript example creates and lists a plant, or prints an error', asy
   const url = `http://127.0.0.1:${getPort(await servePlants(t))}/`
   const project = await createProject(t, { 'main.mjs': getClientCode('JavaScript', 'js') })
   const printed = await runScript('node main.mjs && node main.mjs', project, { URL: url, TOKEN: 'ada' })
-  const page = "[ { id: 9007199254740993n, name: 'Fern' } ] undefined\n"
+  const page = "[ { id: 9007199254740993n, name: 'Fern' } ] 9007199254740993n\n"
   assert.equal(printed, `${page}409 40900 false\n${page}`)
+})
+
+test('the replacer makes JSON of plants', () => {
+  const [, code = ''] = /`(JSON\.stringify\(page, .*)`/.exec(readDocument('docs/clients.md').text)!
+  const page = [{ id: 2n ** 53n + 1n, name: 'Fern' }]
+  assert.equal(runInNewContext(code, { page }), '[{"id":"9007199254740993","name":"Fern"}]')
 })
 
 test('Python parses and prints ids beyond 2^53 exactly', { skip: skipWithoutCommand('python3') }, async (t) => {
