@@ -59,14 +59,14 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
     test('creates a plant once', { skip: isRepeated && 'the first response is 40900' }, async (t) => {
       const store = createStore()
       const proxy = await startFaultyProxy(t, [fault], store)
-      await proxy.connect({ timeoutMs: 500 }).create(FERN)
+      await proxy.connect({ timeoutMs: 1000 }).create(FERN)
       assert.deepEqual(await listStored(store), [FERN])
     })
 
     test('deletes a plant', { skip: isRepeated && 'the first response is 40401' }, async (t) => {
       const store = createStore(FERN)
       const proxy = await startFaultyProxy(t, [fault], store)
-      await proxy.connect({ timeoutMs: 500 }).delete(FERN.id)
+      await proxy.connect({ timeoutMs: 1000 }).delete(FERN.id)
       assert.deepEqual(await listStored(store), [])
     })
 
@@ -74,7 +74,7 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       const plants = Array.from({ length: 3 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
       const proxy = await startFaultyProxy(t, [fault], createStore(...plants))
       const listed: ListedPlant[] = []
-      for await (const plant of proxy.connect({ timeoutMs: 500 }).list()) listed.push(plant)
+      for await (const plant of proxy.connect({ timeoutMs: 1000 }).list()) listed.push(plant)
       assert.deepEqual(listed, plants)
     })
 
@@ -82,14 +82,14 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       const other = { ...FERN, tag: 'outdoor' }
       const store = createStore(other)
       const proxy = await startFaultyProxy(t, [fault], store)
-      const create = proxy.connect({ timeoutMs: 500 }).create(FERN)
+      const create = proxy.connect({ timeoutMs: 1000 }).create(FERN)
       await assert.rejects(create, { error: 40900, isOutcomeUnknown: isUnknown && !isRepeated })
       assert.deepEqual(await listStored(store), [other])
     })
 
     test(`${isUnknown && !isRepeated ? 'succeeds' : 'fails'} if the plant to delete doesn't exist`, async (t) => {
       const proxy = await startFaultyProxy(t, [fault])
-      const deletion = proxy.connect({ timeoutMs: 500 }).delete(1)
+      const deletion = proxy.connect({ timeoutMs: 1000 }).delete(1)
       if (isUnknown && !isRepeated) await deletion
       else await assert.rejects(deletion, { error: 40401, isOutcomeUnknown: false })
     })
@@ -98,7 +98,7 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       'reports whether the outcome is unknown if retries are disabled',
       { skip: isRepeated && 'there is a response' },
       async (t) => {
-        const client = (await startFaultyProxy(t, [fault, fault])).connect({ timeoutMs: 500, retries: 0 })
+        const client = (await startFaultyProxy(t, [fault, fault])).connect({ timeoutMs: 1000, retries: 0 })
         await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
         await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
       },
