@@ -13,6 +13,7 @@ export type {
   AuthenticateOptions,
   CommonOptions,
   Hooks,
+  OptionalHooks,
   PlantStoreOptions,
   ResponseEvent,
   TokenOptions,

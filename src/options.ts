@@ -6,7 +6,7 @@ import type { ErrorCode } from './http/errors.ts'
 import type { ResourcePath } from './http/router.ts'
 import { DEFAULT_STORE_TIMEOUT_MS } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
-import { STORE_METHODS, type MaybePromise, type Store, type StoreMethod } from './plants/store.ts'
+import { STORE_METHODS, type MaybePromise, type Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
 /** Options for `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
@@ -32,7 +32,7 @@ export interface AuthenticateOptions {
 }
 
 /** Options other than `tokens` and `authenticate`. All of them have defaults. */
-export interface CommonOptions {
+export interface CommonOptions extends OptionalHooks {
   /** Stores the plants. @default memoryStore() */
   readonly store?: Store | undefined
   /** The part of the path in `req.url` that precedes `/plants`, such as `/api/v1`. @default '' */
@@ -46,15 +46,6 @@ export interface CommonOptions {
    * @default 10_000
    */
   readonly storeTimeoutMs?: number | undefined
-  /** Checks a new plant against the host's own rules. */
-  readonly validate?: Hooks['validate'] | undefined
-  /**
-   * Called with the cause of each error 500 or 503.
-   * @default emits a process warning for the first error
-   */
-  readonly onError?: Hooks['onError'] | undefined
-  /** Called for each response. */
-  readonly onResponse?: Hooks['onResponse'] | undefined
 }
 
 /**
@@ -80,12 +71,18 @@ export interface Hooks {
   /**
    * Called with the cause of each response with status 500 or 503, and with the error of each list that fails after its
    * first byte was sent. Errors that it throws are ignored.
+   * @default emits a process warning for the first error
    */
   onError(error: unknown, request: HostRequest): unknown
   /**
    * Called for each response, once it has been sent or the client has disconnected. Errors that it throws are ignored.
    */
   onResponse(event: ResponseEvent): unknown
+}
+
+/** The hooks that every service can have. */
+export type OptionalHooks = {
+  readonly [Name in 'validate' | 'onError' | 'onResponse']?: Hooks[Name] | undefined
 }
 
 /** The type of the option {@link AuthenticateOptions.authenticate}. */
@@ -156,55 +153,60 @@ const OPTION_NAMES: readonly string[] = ['tokens', 'store', 'basePath', ...FUNCT
 
 /** @throws TypeError that names the invalid option and its value, but never a token */
 export function resolveOptions(options: PlantStoreOptions): ResolvedOptions {
-  if (typeof options !== 'object' || options === null) throw invalidOption('options', 'an object', options)
+  checkOptions(options)
+  const { store = memoryStore(), basePath = '', validate, onError = createDefaultOnError(), onResponse } = options
+  const numbers = { ...DEFAULT_OPTIONS }
+  for (const name of NUMBER_NAMES) numbers[name] = options[name] ?? DEFAULT_OPTIONS[name]
+  const authenticate =
+    options.authenticate === undefined
+      ? createTokenTable(options.tokens instanceof Map ? options.tokens : Object.entries(options.tokens))
+      : createAuthenticator(options.authenticate, numbers.storeTimeoutMs)
+  return { ...numbers, authenticate, store, basePath, validate, onError, onResponse }
+}
+
+function checkOptions(options: unknown): void {
+  if (!isObject(options)) throw invalidOption('options', 'an object', options)
   const unknownName = Object.keys(options).find((name) => !OPTION_NAMES.includes(name))
   if (unknownName !== undefined) throw new TypeError(`unknown option "${unknownName}"`)
 
   for (const name of FUNCTION_NAMES) {
-    const value: unknown = options[name]
+    const value = options[name]
     if (value !== undefined && typeof value !== 'function') throw invalidOption(`options.${name}`, 'a function', value)
   }
-  const numbers = { ...DEFAULT_OPTIONS }
   for (const name of NUMBER_NAMES) {
     const value = options[name]
     if (value === undefined || value === DEFAULT_OPTIONS[name]) continue
-    if (!Number.isSafeInteger(value) || value < 1 || value > MAX_VALUES[name]) {
+    if (!Number.isSafeInteger(value) || Number(value) < 1 || Number(value) > MAX_VALUES[name]) {
       throw invalidOption(`options.${name}`, `a whole number from 1 to ${MAX_VALUES[name]}`, value)
     }
-    numbers[name] = value
   }
-  const { store = memoryStore(), basePath = '', validate, onError = createDefaultOnError(), onResponse } = options
-  checkStore(store)
+  const { store, basePath = '', tokens, authenticate } = options
+  if (store !== undefined) checkStore(store)
   if (typeof basePath !== 'string' || !/^(?:\/[^/?#%\s]+)*$/.test(basePath)) {
     throw invalidOption('options.basePath', 'a path such as "/api/v1", without a trailing slash', basePath)
   }
-  const authenticate = resolveAuthenticate(options, numbers.storeTimeoutMs)
-  return { ...numbers, authenticate, store, basePath, validate, onError, onResponse }
-}
-
-function resolveAuthenticate({ tokens, authenticate }: PlantStoreOptions, timeoutMs: number): Authenticator {
   if (tokens !== undefined && authenticate !== undefined) {
     throw new TypeError('`tokens` and `authenticate` cannot be combined: set only one of them')
   }
-  if (authenticate !== undefined) return createAuthenticator(authenticate, timeoutMs)
+  if (authenticate !== undefined) return
   if (tokens === undefined) throw new TypeError('either `tokens` or `authenticate` is required')
-  if (tokens instanceof Map) return createTokenTable(tokens)
   // The value might contain tokens, so the message contains only its type.
-  if (typeof tokens !== 'object' || tokens === null || Symbol.iterator in tokens) {
+  if (!isObject(tokens) || (Symbol.iterator in tokens && !(tokens instanceof Map))) {
     const type = Array.isArray(tokens) ? 'array' : tokens === null ? 'null' : typeof tokens
     throw new TypeError(`options.tokens must be a plain object or a Map, not of type ${type}`)
   }
-  return createTokenTable(Object.entries(tokens))
 }
 
-function checkStore(store: Store): void {
-  if (typeof store !== 'object' || store === null) throw invalidOption('options.store', 'a store', store)
+function checkStore(store: unknown): void {
+  if (!isObject(store)) throw invalidOption('options.store', 'a store', store)
   for (const [name, requirement] of Object.entries(STORE_METHODS)) {
-    const method: unknown = store[name as StoreMethod]
-    const isValid = typeof method === 'function' || (method === undefined && requirement === 'optional')
-    if (!isValid) throw invalidOption(`options.store.${name}`, 'a function', method)
+    const isValid = typeof store[name] === 'function' || (store[name] === undefined && requirement === 'optional')
+    if (!isValid) throw invalidOption(`options.store.${name}`, 'a function', store[name])
   }
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 /** Objects are shown without their members, which might be secrets. */
 const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>

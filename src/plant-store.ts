@@ -199,5 +199,5 @@ function report(service: Service, exchange: Exchange, { status, error }: HttpRes
 
 /** Calls one of the host's observers. Errors that it throws or rejects with don't affect the response. */
 function callSafely(call: () => unknown): void {
-  void (async () => call())().catch(() => undefined)
+  new Promise((resolve) => resolve(call())).catch(() => undefined)
 }

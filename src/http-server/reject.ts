@@ -30,7 +30,7 @@ export function rejectConnection(
   connection.isRejected = true
   const { socket, latestResponse: latest } = connection
   // Node and the service resume the connection when a request or response is complete.
-  socket.on('resume', socket.pause).pause()
+  socket.on('resume', () => socket.pause()).pause()
   const rejected = latest?.req.complete === false ? latest : undefined
   const error = toHttpError(reason)
 

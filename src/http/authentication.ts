@@ -66,7 +66,9 @@ export function createAuthenticator(
  */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const isObject = typeof holder === 'object' && holder !== null
-  const { owner, access, ...others } = (isObject ? holder : { owner: holder, access: 'write' }) as Caller
+  const { owner, access, ...others } = (isObject ? holder : { owner: holder, access: 'write' }) as Partial<
+    Record<keyof Caller, unknown>
+  >
   if (typeof owner !== 'string') {
     throw new TypeError(`${messagePrefix} an owner: a string, not ${owner === null ? 'null' : typeof owner}`)
   }

@@ -39,7 +39,7 @@ export async function readBody(
   // Microtasks run after Node has parsed the body, if it is in the same packet as the header. Reading it from the buffer
   // of the request then saves the data event and copying. If the host also reads the body, there's no time to wait.
   const isUnread = (): boolean => request.readableFlowing === null && streamOf(request) === undefined
-  if (isUnread()) await undefined
+  if (isUnread()) await Promise.resolve()
   const isBuffered = request.complete || (contentLength > 0 && request.readableLength === contentLength)
   const hasEnded = request.readableEnded || request.destroyed
   if (!hasEnded && !(isBuffered && isUnread())) return collectBody(request, maxBodyBytes)

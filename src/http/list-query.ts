@@ -60,7 +60,7 @@ function parseQuery(query: string): Parameters {
   for (const parameter of query.split('&')) {
     const equals = parameter.indexOf('=')
     const escapedName = equals === -1 ? parameter : parameter.slice(0, equals)
-    // Decoding a malformed escape is slow, so it's limited to texts that can be the name of a parameter.
+    // Decoding is slow, so it's limited to texts that can be the name of a parameter.
     if (escapedName.length < MIN_NAME_LENGTH || escapedName.length > MAX_NAME_LENGTH) continue
     const name = decode(escapedName)
     if (name !== 'limit' && name !== 'after' && name !== 'include') continue
@@ -69,12 +69,11 @@ function parseQuery(query: string): Parameters {
   return parameters
 }
 
-/** Decodes percent-escapes. A malformed escape is left as it is: no parameter accepts a percent sign. */
+/**
+ * Decodes percent-escapes if all of them are of ASCII characters. No parameter accepts others, and thousands of
+ * exceptions from `decodeURIComponent` would be slow.
+ */
 function decode(text: string): string {
   if (!text.includes('%')) return text
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  return /^(?:[^%]|%[0-7][0-9a-f])*$/i.test(text) ? decodeURIComponent(text) : text
 }

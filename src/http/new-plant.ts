@@ -1,18 +1,13 @@
 import { Buffer } from 'node:buffer'
-import {
-  isInt64,
-  isRequired,
-  MAX_INT64,
-  MIN_INT64,
-  PLANT_MEMBERS,
-  PLANT_TEXTS,
-  type NewPlant,
-} from '../plants/plant.ts'
+import { isInt64, MAX_INT64, MIN_INT64, type NewPlant } from '../plants/plant.ts'
 import type { ParsedBody } from './body.ts'
 import { HttpError } from './errors.ts'
 import { parseJson, type JsonObject, type JsonValue } from './json.ts'
 
 type MemberName = keyof NewPlant
+
+const MEMBERS: readonly MemberName[] = ['id', 'name', 'tag']
+const TEXTS = ['name', 'tag'] as const
 
 /** V8 keeps a whole body in memory for as long as any part of it exists, so the texts of larger bodies are copied. */
 const MAX_RETAINED_BYTES = 1024
@@ -29,7 +24,7 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
   const plant: Partial<Record<MemberName, JsonValue>> = {}
   const repeated = new Set<MemberName>()
   for (const { name, value } of object.members) {
-    const member = PLANT_MEMBERS[PLANT_MEMBERS.indexOf(name as MemberName)]
+    const member = MEMBERS[MEMBERS.indexOf(name as MemberName)]
     if (member === undefined) continue
     if (plant[member] !== undefined) repeated.add(member)
     plant[member] = value
@@ -37,12 +32,12 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
 
   const problems: string[] = []
   checkId(plant.id, problems)
-  for (const name of PLANT_TEXTS) checkText(name, plant[name], problems)
+  for (const name of TEXTS) checkText(name, plant[name], problems)
   for (const name of repeated) problems.push(`${name} is repeated`)
   if (problems.length > 0) throw new HttpError('invalidPlant', `The plant is invalid: ${problems.join('; ')}.`)
 
   if (Buffer.isBuffer(body) && body.length > MAX_RETAINED_BYTES) {
-    for (const name of PLANT_TEXTS) {
+    for (const name of TEXTS) {
       if (plant[name] !== undefined) plant[name] = Buffer.from(plant[name] as string).toString()
     }
   }
@@ -50,7 +45,7 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
 }
 
 const toJsonObject = (body: ParsedBody): JsonObject => ({
-  members: PLANT_MEMBERS.filter((name) => body[name] !== undefined).map((name) => ({
+  members: MEMBERS.filter((name) => body[name] !== undefined).map((name) => ({
     name,
     value: body[name] as JsonValue,
   })),
@@ -69,8 +64,8 @@ function checkText(name: MemberName, text: JsonValue | undefined, problems: stri
     if (!text.isWellFormed()) problems.push(`${name} contains a lone surrogate`)
     if (text.includes('\0')) problems.push(`${name} contains U+0000`)
   } else if (text === undefined) {
-    if (isRequired(name)) problems.push(`${name} is required`)
-  } else if (text === null && !isRequired(name)) {
+    if (name === 'name') problems.push(`${name} is required`)
+  } else if (text === null && name === 'tag') {
     problems.push(`${name} must be a string or absent, not null`)
   } else {
     problems.push(`${name} must be a string`)

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { EventEmitter } from 'node:events'
 import { ServerResponse, type IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
 import type { MaybePromise } from '../plants/store.ts'
 import { isClosed, streamOf } from './body.ts'
 import { NO_HEADERS, type ErrorCode } from './errors.ts'
@@ -48,7 +49,7 @@ export function send(
   try {
     const endsWithRequest = closesWhileReceiving(request, response)
     writeHead(response, status, headers)
-    const content = isHead ? undefined : body
+    const content = isHead ? undefined : (body as string | undefined)
     if (endsWithRequest) endWithRequest(request, response, content)
     else response.end(content)
     return { bytes, complete: true }
@@ -85,7 +86,7 @@ function closesWhileReceiving(request: IncomingMessage, response: ServerResponse
   const isClosing = request.httpVersionMajor === 1 && !response.shouldKeepAlive
   if (!isClosing && response.getHeader('Connection') !== 'close') return false
   const { 'transfer-encoding': codings, 'content-length': length = '0' } = request.headers
-  return request.complete === false && (codings !== undefined || Number(length) > 0)
+  return !request.complete && (codings !== undefined || Number(length) > 0)
 }
 
 /**
@@ -95,6 +96,8 @@ function closesWhileReceiving(request: IncomingMessage, response: ServerResponse
 function endWithRequest(request: IncomingMessage, response: ServerResponse, content: string | undefined): void {
   if (content === undefined) response.flushHeaders()
   else response.write(content)
+  // If the rest of the body is malformed, Node destroys the connection before it would write the response.
+  response.socket?.uncork()
   request.on('close', () => response.end()).resume()
 }
 
@@ -129,12 +132,14 @@ async function streamBody(
 }
 
 /** Ends a streamed response. Resolves to whether the client has got all of it. */
-function endResponse({ socket }: IncomingMessage, response: ServerResponse): Promise<boolean> {
+function endResponse(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
+  // A request of a serverless adapter has no socket.
+  const { socket } = request as { readonly socket: Socket | null }
   if (isClosed(response)) return Promise.resolve(false)
   return new Promise((resolve) => {
     // The HTTP/2 compatibility API, and Node 20 and 22, emit `finish` even if the client has disconnected.
     onResponseEvent(response, 'finish', () => {
-      resolve(streamOf(response)?.writableFinished ?? !(socket?.destroyed || Boolean(socket?.errored)))
+      resolve(streamOf(response)?.writableFinished ?? !(socket?.destroyed === true || Boolean(socket?.errored)))
     })
     onResponseEvent(response, 'close', () => resolve(false))
     response.end()

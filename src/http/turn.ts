@@ -31,7 +31,7 @@ export function waitForTurn(request: IncomingMessage, response: ServerResponse):
     // Node assigns the socket once all earlier responses have been sent, unless one of them closes the connection.
     response.once('socket', () => {
       setImmediate(() => {
-        socket[WAITING]! -= 1
+        socket[WAITING] -= 1
         if (socket[WAITING] === 0) socket.off('resume', keepPaused).resume()
         resolve()
       })

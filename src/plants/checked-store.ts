@@ -48,7 +48,7 @@ function requireBoolean(result: unknown): boolean {
 
 /** Without these checks, plants in the wrong order could result in an incomplete list, or in a list that never ends. */
 function requirePage(page: Page, { limit, after }: PageRequest): Page {
-  const { plants, hasMore } = (page ?? {}) as Partial<Page>
+  const { plants, hasMore } = Object(page) as Partial<Page>
   if (!Array.isArray(plants) || typeof hasMore !== 'boolean') {
     throw new TypeError(
       `store.list must return { plants: [...], hasMore: true or false }, not ${inspect(page, { depth: -1 })}`,

@@ -12,14 +12,6 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
-/** The texts of a plant, in the order of its JSON. Only `name` is required. */
-export const PLANT_TEXTS: readonly (keyof Plant)[] = ['name', 'tag']
-
-/** All members of a {@link NewPlant}. */
-export const PLANT_MEMBERS: readonly (keyof NewPlant)[] = ['id', ...PLANT_TEXTS]
-
-export const isRequired = (member: keyof NewPlant): boolean => member !== 'tag'
-
 export const MIN_INT64: bigint = -(2n ** 63n)
 export const MAX_INT64: bigint = 2n ** 63n - 1n
 
@@ -51,13 +43,9 @@ export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
   return includesId ? `{"id":${plant.id},${json.slice(1)}` : json
 }
 
-function encodeTexts(plant: Plant): string {
-  let json = ''
-  for (const name of PLANT_TEXTS) {
-    const text = plant[name]
-    if (text === undefined && !isRequired(name)) continue
-    if (typeof text !== 'string') throw new TypeError(`the ${name} of a plant must be a string`)
-    json += `${json === '' ? '{' : ','}"${name}":${JSON.stringify(text)}`
-  }
-  return `${json}}`
+/** Checks the types, because a plant of a custom store could have others. */
+function encodeTexts({ name, tag }: Partial<Record<keyof Plant, unknown>>): string {
+  if (typeof name !== 'string') throw new TypeError('the name of a plant must be a string')
+  if (tag !== undefined && typeof tag !== 'string') throw new TypeError('the tag of a plant must be a string')
+  return JSON.stringify({ name, tag })
 }

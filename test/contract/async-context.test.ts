@@ -12,9 +12,9 @@ import {
   type Store,
 } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { EMPTY_PAGE, createPageAfter } from '../support/database/plant-list.ts'
-import { RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, serve } from '../support/wire/service.ts'
+import { EMPTY_PAGE, createPageAfter } from '../support/plant-list.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { createService, serve } from '../support/service.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 /** Creates a request whose token is also the name of its async context. */

@@ -2,12 +2,11 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
-import { runInNewContext } from 'node:vm'
 import express from 'express'
 import type { PlantStoreOptions } from '../../src/index.ts'
-import { serveAndConnect } from '../support/wire/client.ts'
+import { serveAndConnect } from '../support/client.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { createService, del, post } from '../support/wire/service.ts'
+import { createService, del, post } from '../support/service.ts'
 
 /** Middleware that runs before the service. */
 type Parser = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
@@ -19,7 +18,6 @@ const LARGE_ID_PLANT = '{"id":9007199254740993,"name":"Fern"}'
 const EMPTY_BODY = 'The body is empty: expected a value at byte 0.'
 const INVALID_JSON = 'The body is not JSON: expected "," or "}" at byte 7.'
 const MISSING_NAME = 'The plant is invalid: name is required.'
-const INVALID_NAME = 'The plant is invalid: name must be a string.'
 const NULL_TAG = 'The plant is invalid: tag must be a string or absent, not null.'
 const INVALID_ID = 'The plant is invalid: id must be from -9223372036854775808 to 9223372036854775807.'
 const TOO_LARGE = 'The body is larger than 100 bytes.'
@@ -48,44 +46,6 @@ function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => 
       Object.assign(request, { body: body(bytes), rawBody: rawBody(bytes) })
       next()
     })
-  }
-}
-
-/** Copies bytes to a `Uint8Array` of another realm, such as Node's `Uint8Array` in Jest's jsdom. */
-const copyToOtherRealm = (bytes: Uint8Array): unknown => runInNewContext('Uint8Array.from(bytes)', { bytes })
-
-function createNestedPlant(levels: number): string {
-  return `{"id":7,"name":"Fern","x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`
-}
-
-const CYCLIC_ARRAY: unknown[] = []
-CYCLIC_ARRAY.push(CYCLIC_ARRAY)
-
-/** Serialized as JSON, this array would have 2^60 values. */
-const NESTED_SHARED_ARRAY = Array.from({ length: 60 }).reduce((item) => [item, item], 1)
-
-const throwingPlant = {
-  id: 7,
-  get name(): string {
-    throw new Error('no')
-  },
-}
-
-function createPlantWithChangingId(): unknown {
-  let next = 7
-  return {
-    get id() {
-      return next++
-    },
-    name: 'Fern',
-  }
-}
-
-class PlantWithToJson {
-  readonly id = 7
-  readonly name = 'Fern'
-  toJSON(): unknown {
-    return { id: 8, name: 'Fern' }
   }
 }
 
@@ -125,7 +85,6 @@ const ROWS: readonly Row[] = [
   ['a Buffer of the maximum size', parseBuffer, PLANT.padEnd(100), CREATED],
   ['a Buffer over the size limit', parseBuffer, PLANT.padEnd(101), createRejection(41300, TOO_LARGE)],
   ['a Uint8Array', parseTo((bytes) => new Uint8Array(bytes)), LARGE_ID_PLANT, CREATED],
-  ['a Uint8Array from another realm', parseTo((bytes) => copyToOtherRealm(bytes)), LARGE_ID_PLANT, CREATED],
   ['a string', parseText, PLANT, CREATED],
   ['a string with an id beyond 2^53', parseText, LARGE_ID_PLANT, CREATED],
   ['an empty string', parseTo(() => ''), PLANT, createRejection(40001, EMPTY_BODY)],
@@ -135,34 +94,11 @@ const ROWS: readonly Row[] = [
   ['an object whose id is beyond 2^53', parseJson, LARGE_ID_PLANT, TOO_LATE],
   ["an object whose id isn't an integer", parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
   ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
-  ['an object with 20,000 nesting levels in an unknown member', parseJson, createNestedPlant(20_000), CREATED],
-  [
-    'an object with 2^60 values in an unknown member',
-    parseTo(() => ({ id: 7, name: 'Fern', x: NESTED_SHARED_ARRAY })),
-    PLANT,
-    CREATED,
-  ],
-  ['a cyclic object', parseTo(() => ({ id: 7, name: 'Fern', x: CYCLIC_ARRAY })), PLANT, CREATED],
   [
     'an object whose tag is null',
     parseTo(() => ({ id: 7, name: 'Fern', tag: null })),
     PLANT,
     createRejection(40002, NULL_TAG),
-  ],
-  ['an object whose getter throws', parseTo(() => throwingPlant), PLANT, createFailure('Error: no')],
-  ['an object whose getter returns a different id each time', parseTo(createPlantWithChangingId), PLANT, CREATED],
-  ['an object whose toJSON returns a different id', parseTo(() => new PlantWithToJson()), PLANT, CREATED],
-  [
-    'an object whose name is a Date',
-    parseTo(() => ({ id: 7, name: new Date() })),
-    PLANT,
-    createRejection(40002, INVALID_NAME),
-  ],
-  [
-    'an object whose name is a bigint',
-    parseTo(() => ({ id: 7, name: 7n })),
-    PLANT,
-    createRejection(40002, INVALID_NAME),
   ],
   ['an object whose id is a bigint', parseTo(() => ({ id: 7n, name: 'Fern' })), PLANT, CREATED],
   [
@@ -177,20 +113,6 @@ const ROWS: readonly Row[] = [
     PLANT,
     createRejection(40002, INVALID_ID),
   ],
-  ['an object whose unknown member overflows a double', parseJson, '{"id":7,"name":"Fern","x":1e400}', CREATED],
-  [
-    'an object whose name is a number that overflows a double',
-    parseJson,
-    '{"id":7,"name":1e400}',
-    createRejection(40002, INVALID_NAME),
-  ],
-  ['an object whose tag is undefined', parseTo(() => ({ id: 7, name: 'Fern', tag: undefined })), PLANT, CREATED],
-  [
-    "an object whose unknown members can't be serialized as JSON",
-    parseTo(() => ({ id: 7, name: 'Fern', x: noop, y: Symbol() })),
-    PLANT,
-    CREATED,
-  ],
   ['an object with an id beyond 2^53 and its original bytes', parseAndKeepRawBody, LARGE_ID_PLANT, CREATED],
   [
     'an object whose original bytes exceed the size limit',
@@ -200,12 +122,8 @@ const ROWS: readonly Row[] = [
   ],
   ['an object with an id beyond 2^53 and its original text', keepRawText, LARGE_ID_PLANT, CREATED],
   ['bytes in rawBody without req.body', parseTo(noop, (bytes) => bytes), LARGE_ID_PLANT, CREATED],
-  ['a string if rawBody is an object', parseTo(String, () => ({ id: 7, name: 'Fern' })), LARGE_ID_PLANT, CREATED],
-  ['an array', parseJson, '[]', TOO_LATE],
   ['null', parseTo(() => null), PLANT, TOO_LATE],
   ['a missing req.body', parseTo(noop), PLANT, TOO_LATE],
-  ['a missing req.body after an empty body', parseTo(noop), '', createRejection(40001, EMPTY_BODY)],
-  ['an object that the parser created for an empty body', parseJson, '', createRejection(40001, EMPTY_BODY)],
   ['a body that the parser ignored', parseForm, LARGE_ID_PLANT, CREATED],
   ['a body that the host paused', callThenNext((request) => request.pause()), LARGE_ID_PLANT, CREATED],
   ['a body whose encoding the host has set', callThenNext((request) => request.setEncoding('utf8')), PLANT, TOO_LATE],

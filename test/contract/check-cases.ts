@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { post, type TestResponse, type TestRequest } from '../support/wire/service.ts'
+import { post, type TestResponse, type TestRequest } from '../support/service.ts'
 import { CONTRACT_CASES, type ContractCase } from './contract-cases.ts'
 
 /** The parts of a response that a case compares. */

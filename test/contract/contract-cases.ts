@@ -1,5 +1,5 @@
 import type { TokenHolder } from '../../src/index.ts'
-import { bearer, del, get, post, type TestRequest } from '../support/wire/service.ts'
+import { bearer, del, get, post, type TestRequest } from '../support/service.ts'
 
 /** A request and the response that the contract requires in every host. */
 export interface ContractCase {

@@ -3,13 +3,13 @@ import { createServer as createHttp2Server, createSecureServer } from 'node:http
 import type { Server } from 'node:net'
 import { after, before, suite, test } from 'node:test'
 import { createPlantStore, type PlantStore } from '../../src/index.ts'
-import { connectClient, type Client, type Protocol } from '../support/wire/client.ts'
-import { close, listen, getPort } from '../support/wire/service.ts'
-import { TLS } from '../support/wire/tls/certificate.ts'
+import { connectClient, type Client, type Protocol } from '../support/client.ts'
+import { close, listen, getPort } from '../support/service.ts'
+import { TLS } from '../support/certificate.ts'
 import { testCases } from './check-cases.ts'
 import { authenticate } from './contract-cases.ts'
 
-/** The Node core servers that the docs don't show. test/package/frameworks.test.ts tests all other hosts. */
+/** The Node core servers that the docs don't show. test/package/frameworks.slow.ts tests all other hosts. */
 const SERVERS: readonly (readonly [name: string, protocol: Protocol, create: (plantStore: PlantStore) => Server])[] = [
   ['node:http', 'http', (plantStore) => createServer(plantStore)],
   [

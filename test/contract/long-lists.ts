@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { MAX_PAGE, memoryStore, type Page, type PageRequest, type Store } from '../../src/index.ts'
-import { get, type TestRequest } from '../support/wire/service.ts'
+import { get, type TestRequest } from '../support/service.ts'
 
 /** The owners of long lists, and how many plants each owner has. */
 export const LIST_SIZES = { some: 5000, more: 40_000, many: 200_000 }

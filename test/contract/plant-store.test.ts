@@ -4,8 +4,8 @@ import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import fastify from 'fastify'
 import Koa from 'koa'
-import { serveAndConnect } from '../support/wire/client.ts'
-import { bearer, createService, sendRequest, serve, servePlants } from '../support/wire/service.ts'
+import { serveAndConnect } from '../support/client.ts'
+import { bearer, createService, sendRequest, serve, servePlants } from '../support/service.ts'
 
 test('calls next() for a path that the service does not serve', async (t) => {
   const plants = createService()

@@ -4,16 +4,15 @@ import { createServer } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { suite, test, type TestContext } from 'node:test'
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { test } from 'node:test'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
 import { memoryStore } from '../../src/index.ts'
-import { overrideStore } from '../support/database/override-store.ts'
+import { overrideStore } from '../support/override-store.ts'
 import { measureHeapUsed } from '../support/memory-usage.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, get, sendRequest, serve, servePlants } from '../support/wire/service.ts'
+import { connectPair, RawConnection } from '../support/raw-connection.ts'
+import { createService, get, sendRequest, serve, servePlants } from '../support/service.ts'
 
 const MIB = 2 ** 20
 const AUTHORIZED = 'Host: a\r\nAuthorization: Bearer ada\r\n'
@@ -41,8 +40,8 @@ async function captureHttp2Bytes(): Promise<Buffer> {
 const CHUNKS = `${POST_HEADER}Transfer-Encoding: chunked\r\n\r\n5\r\n{"id"\r\n11\r\n:1,"name":"Fern"}\r\n0\r\n\r\n`
 
 const FRAMINGS = [
-  ['a Content-Length', createServer, WITH_LENGTH],
-  ['chunks', createServer, CHUNKS],
+  ['a Content-Length', createServer, Buffer.from(WITH_LENGTH)],
+  ['chunks', createServer, Buffer.from(CHUNKS)],
   ['HTTP/2 frames', createHttp2Server as unknown as typeof createServer, await captureHttp2Bytes()],
 ] as const
 
@@ -60,7 +59,7 @@ for (const [framing, create, bytes] of FRAMINGS) {
 
       for (let length = 0; length < bytes.length; length++) {
         const { client, accepted } = await connectPair(server)
-        client.send(bytes.slice(0, length))
+        client.send(bytes.subarray(0, length))
         await waitUntil(() => accepted.bytesRead === length)
         disconnect(client.socket)
         await waitUntil(() => accepted.closed)
@@ -115,54 +114,6 @@ test("1,000 connections that stall mid-request don't block other clients", async
 
   assert.equal(stalled.filter(({ socket }) => socket.closed || socket.bytesRead > 0).length, 0)
   for (const { socket } of stalled) socket.destroy()
-})
-
-suite('a connection with many pipelined requests', { timeout: 60_000 }, () => {
-  /** Serves a store whose creates run until the test ends them. */
-  async function pipeline(t: TestContext, count: number) {
-    let running = 0
-    let maxRunning = 0
-    const gate = new DeferredCall<boolean>()
-    const memory = memoryStore()
-    const store = overrideStore(memory, {
-      async create(owner, plant) {
-        maxRunning = Math.max(maxRunning, ++running)
-        await (plant.id === 0n ? gate.call() : nextTick())
-        running--
-        return memory.create(owner, plant)
-      },
-    })
-    const { client, accepted } = await connectPair(await servePlants(t, { store }))
-    const responses = client.readResponses(count)
-    for (let id = 0; id < count; id++) {
-      const body = `{"id":${id},"name":"plant ${id}"}`
-      client.socket.write(`${POST_HEADER}Content-Length: ${body.length}\r\n\r\n${body}`)
-    }
-    return { client, accepted, gate, responses, maxRunning: () => maxRunning }
-  }
-
-  test('runs 100 that wait behind another, one at a time and in order', async (t) => {
-    const { client, gate, responses, maxRunning } = await pipeline(t, 101)
-    await waitUntil(() => maxRunning() === 1)
-    gate.resolve(true)
-    assert.deepEqual(
-      (await responses).map(({ body }) => body),
-      Array.from({ length: 101 }, (_, id) => `{"name":"plant ${id}"}`),
-    )
-    assert.equal(maxRunning(), 1)
-    client.socket.destroy()
-  })
-
-  test('is destroyed if more than 100 wait', async (t) => {
-    const gate = new DeferredCall<boolean>()
-    const store = overrideStore(memoryStore(), { delete: () => gate.call() })
-    const { client, accepted } = await connectPair(await servePlants(t, { store }))
-    const closed = once(accepted, 'close')
-    client.send(DELETE.repeat(102))
-    await closed
-    assert.equal(client.received, '')
-    gate.resolve(true)
-  })
 })
 
 test('a pipelined request waits for an earlier request that the host handles', async (t) => {

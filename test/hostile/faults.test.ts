@@ -1,25 +1,21 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import type { Server } from 'node:http'
-import { connect, type Socket } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
-import { overrideStore } from '../support/database/override-store.ts'
+import { overrideStore } from '../support/override-store.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
-import { waitUntil } from '../support/wait-until.ts'
 import {
   createService,
   del,
   get,
   listStoredIds,
-  getPort,
   post,
   sendRequest,
   serve,
   servePlants,
   type TestRequest,
-} from '../support/wire/service.ts'
+} from '../support/service.ts'
 
 const UNEXPECTED = [50000, 'An internal error occurred.'] as const
 const UNAVAILABLE = [50300, 'The store is temporarily unavailable. The request had no effect; try again.'] as const
@@ -207,24 +203,6 @@ suite('a validate function', () => {
     verdict.resolve(undefined)
     await nextTick()
     assert.deepEqual(await listStoredIds(store), [])
-  })
-
-  test('a plant is created even if the client disconnects before validate settles', async (t) => {
-    const store = memoryStore()
-    const verdict = new DeferredCall<undefined>()
-    const server = await servePlants(t, { store, validate: () => verdict.call() })
-    const socket = connect(getPort(server), '127.0.0.1')
-    const [accepted] = (await once(server, 'connection')) as [Socket]
-    const body = requests.create.body as string
-    const type = 'Content-Type: application/json'
-    const head = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\n${type}\r\n`
-    socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
-    await verdict.called
-    const closed = once(accepted, 'close')
-    socket.destroy()
-    await closed
-    verdict.resolve(undefined)
-    await waitUntil(async () => (await listStoredIds(store)).length > 0)
   })
 
   test('validate receives the plant, the owner and the request', async (t) => {

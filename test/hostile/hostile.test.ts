@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { assertContractResponse } from '../support/wire/assert-response.ts'
+import { assertContractResponse } from '../support/assert-response.ts'
 import { HOSTILE_CASES, type HostileCase } from './hostile-cases.ts'
-import { RawConnection } from '../support/wire/raw-connection.ts'
-import { get, sendRequest, servePlants } from '../support/wire/service.ts'
-import type { RawResponse } from '../support/wire/parse-responses.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { get, sendRequest, servePlants } from '../support/service.ts'
+import type { RawResponse } from '../support/parse-responses.ts'
 
 for (const [name, cases] of Object.entries(HOSTILE_CASES)) {
   suite(name, () => {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore } from '../../src/index.ts'
 import { skipWithoutCommand } from '../support/skip-reasons.ts'
-import { findFreePort } from '../support/wire/find-free-port.ts'
-import { startNginx } from '../support/wire/proxies.ts'
-import { createService, get, getPort, sendToPort, serve } from '../support/wire/service.ts'
+import { findFreePort } from '../support/find-free-port.ts'
+import { startNginx } from '../support/proxies.ts'
+import { createService, get, getPort, sendToPort, serve } from '../support/service.ts'
 
 suite('nginx with proxy_cache', { skip: skipWithoutCommand('nginx') }, () => {
   for (const [what, path, first, second] of [

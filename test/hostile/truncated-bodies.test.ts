@@ -6,12 +6,12 @@ import { suite, test, type TestContext } from 'node:test'
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { memoryStore, type PlantStore, type Store } from '../../src/index.ts'
 import { createServer as createPlantServer } from '../../src/http-server/create-server.ts'
-import { overrideStore } from '../support/database/override-store.ts'
+import { overrideStore } from '../support/override-store.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { encodeData, encodeGoaway, encodeHeaders, PREFACE, encodeRstStream } from '../support/wire/http2-frames.ts'
-import { connectPair, type RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, serve } from '../support/wire/service.ts'
+import { encodeData, encodeGoaway, encodeHeaders, PREFACE, encodeRstStream } from '../support/http2-frames.ts'
+import { connectPair, type RawConnection } from '../support/raw-connection.ts'
+import { createService, serve } from '../support/service.ts'
 
 const { NGHTTP2_NO_ERROR, NGHTTP2_CANCEL } = constants
 

@@ -3,17 +3,11 @@ import { once, type EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Readable, type Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
-import {
-  memoryStore,
-  StoreUnavailableError,
-  type Page,
-  type PlantStoreOptions,
-  type ResponseEvent,
-} from '../../src/index.ts'
-import { serveAndConnect, type Client } from '../support/wire/client.ts'
-import { overrideStore } from '../support/database/override-store.ts'
-import { EMPTY_PAGE, createPageAfter } from '../support/database/plant-list.ts'
-import { createService, del, get } from '../support/wire/service.ts'
+import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type ResponseEvent } from '../../src/index.ts'
+import { serveAndConnect, type Client } from '../support/client.ts'
+import { overrideStore } from '../support/override-store.ts'
+import { EMPTY_PAGE, createPageAfter } from '../support/plant-list.ts'
+import { createService, del, get } from '../support/service.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -44,20 +38,6 @@ async function serveAndRecord(
 }
 
 type Reported = Awaited<ReturnType<typeof serveAndRecord>>['reported']
-
-/** Makes a response buffer its body until `end`. */
-function bufferUntilEnd(response: ServerResponse): void {
-  const bufferedChunks: Buffer[] = []
-  Object.assign(response, {
-    write: (chunk: string) => bufferedChunks.push(Buffer.from(chunk)) > 0,
-    // Restore both methods, because on HTTP/2 one calls the other.
-    end() {
-      Reflect.deleteProperty(response, 'write')
-      Reflect.deleteProperty(response, 'end')
-      response.end(Buffer.concat(bufferedChunks))
-    },
-  })
-}
 
 /** Sends a request whose client will disconnect. */
 function openRequest(client: Client, request = get('ada')): Writable {

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { createCheckedStore } from '../../src/plants/checked-store.ts'
 import type { MaybePromise, PageRequest } from '../../src/plants/store.ts'
 import { memoryStore } from '../../src/stores/memory-store.ts'
-import { overrideStore } from '../support/database/override-store.ts'
+import { overrideStore } from '../support/override-store.ts'
 
 const FERN = { id: 7n, name: 'Fern' }
 const PAGE = { limit: 2, maxBytes: 1000 }

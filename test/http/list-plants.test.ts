@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type PageRequest, type Store } from '../../src/index.ts'
 import { createCheckedStore } from '../../src/plants/checked-store.ts'
 import { listPlants, type ListQuery, type ListResult } from '../../src/plants/list-plants.ts'
-import { overrideStore } from '../support/database/override-store.ts'
-import { createPageAfter, EMPTY_PAGE } from '../support/database/plant-list.ts'
+import { overrideStore } from '../support/override-store.ts'
+import { createPageAfter, EMPTY_PAGE } from '../support/plant-list.ts'
 
 const WHOLE_LIST: ListQuery = { limit: undefined, after: undefined, includesId: false }
 

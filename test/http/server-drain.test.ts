@@ -6,8 +6,8 @@ import { createServer, type PlantServer, type ServerOptions } from '../../src/ht
 import { blockEventLoop } from '../support/event-loop.ts'
 import { measureHeapUsed } from '../support/memory-usage.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, listen, serve as serveUntilEnd } from '../support/wire/service.ts'
+import { connectPair, RawConnection } from '../support/raw-connection.ts'
+import { createService, listen, serve as serveUntilEnd } from '../support/service.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`
@@ -234,6 +234,6 @@ test('Symbol.asyncDispose drains the server', { timeout: 60_000 }, async (t) => 
   await arrived
   const disposed = http[Symbol.asyncDispose]()
   assert.deepEqual(await readAll(client.send(PLANT)), [[200, 'close']])
-  assert.equal(await disposed, undefined)
+  await disposed
   assert.equal(http.server.listening, false)
 })

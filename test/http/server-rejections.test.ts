@@ -5,8 +5,8 @@ import { suite, test, type TestContext } from 'node:test'
 import { createObservedServer, type PlantServer, type ServerOptions } from '../../src/http-server/create-server.ts'
 import { memoryStore } from '../../src/index.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { connectPair, RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, listStoredIds, serve as serveUntilEnd } from '../support/wire/service.ts'
+import { connectPair, RawConnection } from '../support/raw-connection.ts'
+import { createService, listStoredIds, serve as serveUntilEnd } from '../support/service.ts'
 
 const FIELDS = 'Host: plants\r\nAuthorization: Bearer ada\r\n'
 const LIST = `GET /plants HTTP/1.1\r\n${FIELDS}\r\n`

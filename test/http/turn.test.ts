@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
 import { waitForTurn } from '../../src/http/turn.ts'
-import { RawConnection } from '../support/wire/raw-connection.ts'
-import { createService, sendRequest, serve, servePlants, get } from '../support/wire/service.ts'
+import { RawConnection } from '../support/raw-connection.ts'
+import { createService, sendRequest, serve, servePlants, get } from '../support/service.ts'
 import { memoryStore } from '../../src/index.ts'
-import { overrideStore } from '../support/database/override-store.ts'
+import { overrideStore } from '../support/override-store.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -36,20 +35,6 @@ suite('pipelined requests', { timeout: 60_000 }, () => {
     client.send([1, 2, 3].map(createPost).join('') + LIST)
     assert.equal((await responses).at(-1)!.body, '[{"name":"1"},{"name":"2"},{"name":"3"}]')
     assert.deepEqual(events, ['create 1', 'create 2', 'create 3'])
-    client.socket.destroy()
-  })
-
-  test('run in the async context in which the host called the service', async (t) => {
-    const context = new AsyncLocalStorage<number>()
-    const contexts: unknown[] = []
-    const plants = createService({ authenticate: (token) => (contexts.push(context.getStore()), token) })
-    let count = 0
-    const server = await serve(t, (request, response) => context.run(++count, () => plants(request, response)))
-    const client = await RawConnection.open(server)
-    const responses = client.readResponses(3)
-    client.send(LIST.repeat(3))
-    await responses
-    assert.deepEqual(contexts, [1, 2, 3])
     client.socket.destroy()
   })
 

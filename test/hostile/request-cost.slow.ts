@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { cpuTimeSince } from '../support/cpu-time.ts'
-import { getPort, servePlants } from '../support/wire/service.ts'
+import { getPort, servePlants } from '../support/service.ts'
 
 const HOST = 'Host: a\r\n'
 const TOKEN = 'Authorization: Bearer ada\r\n'
