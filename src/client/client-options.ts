@@ -73,19 +73,17 @@ export function checkToken(token: unknown): asserts token is string {
 }
 
 /** Returns the URL to which paths are appended. It ends with a slash. */
-export function toBaseUrl({ url, fetch }: PlantClientOptions): string {
-  let parsed: URL | undefined
+export function toBaseUrl(url: string | URL): string {
+  let parsed = new URL('about:blank')
   try {
     parsed = new URL(url)
   } catch {
     // The original error contains the URL, which may contain a password.
   }
-  const { protocol, username, password, port, origin, pathname } = parsed ?? new URL('about:blank')
+  const { protocol, username, password, port, origin, pathname } = parsed
   check(/^https?:$/.test(protocol), 'url must be an absolute URL that begins with http:// or https://')
   check(username + password === '', "url can't contain a user name or a password: fetch rejects them")
-  // A custom fetch, such as node-fetch, may not block ports.
-  const isBlocked = fetch === undefined && port !== '' && BLOCKED_PORTS.includes(Number(port))
-  check(!isBlocked, `url can't have port ${port}, which fetch blocks`)
+  check(port === '' || !BLOCKED_PORTS.includes(Number(port)), `url can't have port ${port}, which fetch blocks`)
   return origin + pathname.replace(/\/?$/, '/')
 }
 
@@ -96,10 +94,10 @@ export function toHeaderFields(headers: unknown = {}): Readonly<Record<string, s
   check(isRecord, 'headers must be an object of strings')
   const fields = Object.entries(headers).map(([name, value]: [string, unknown]) => {
     // The message doesn't contain the name, which may be a whole header by mistake.
-    check(/^[\w!#$%&'*+\-.^`|~]+$/.test(name), 'headers contains a name that is not valid in HTTP')
+    const isName = /^[\w!#$%&'*+\-.^`|~]+$/.test(name)
+    const isValue = typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(value.trim())
+    check(isName && isValue, 'headers must have names that are valid in HTTP, and strings of Latin-1 characters')
     check(!FETCH_HEADERS.includes(name.toLowerCase()), `headers can't contain ${name}: fetch sets it, or forbids it`)
-    const isValid = typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(value.trim())
-    check(isValid, `headers: the value of ${name} must be a string of Latin-1 characters on one line`)
     return [name.toLowerCase(), value] as const
   })
   return Object.fromEntries(fields)

@@ -5,8 +5,7 @@
 
 import { check, checkNames, isCount, type PlantClientOptions } from './client-options.ts'
 import { encodePlant, isSamePlant, parsePlants, toExactId, type ListedPlant, type NewPlant } from './plant-json.ts'
-import { createRequestSender, PlantStoreError } from './request-sender.ts'
-import { throwIfAborted } from './timeouts.ts'
+import { createRequestSender, PlantStoreError, throwIfAborted } from './request-sender.ts'
 
 export { PlantStoreError, type ListedPlant, type NewPlant, type PlantClientOptions }
 
@@ -93,7 +92,7 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
     /** Is halved each time the page takes too long to arrive. */
     limit: number
     readonly after?: bigint | number | undefined
-    readonly signals: readonly AbortSignal[]
+    readonly signals: readonly (AbortSignal | undefined)[]
     readonly isOutcomeUnknown?: boolean
   }
 
@@ -119,17 +118,14 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
   /** @param end ends the list, even while a page is on its way */
   async function* list(options: ListOptions, end: AbortSignal): AsyncGenerator<ListedPlant, void, undefined> {
     checkListOptions(options)
-    const signals = [...readSignals(options), end]
+    const signals = [options.signal, end]
     let [remaining, pageSize, cursor] = [options.limit ?? Infinity, PAGE_SIZE, options.after]
     do {
       const request = { limit: Math.min(remaining, pageSize), after: cursor, signals }
-      let page: PlantPage
-      try {
-        page = await readPage(request)
-      } catch (error) {
-        if (end.aborted) return
-        throw error
-      }
+      const page = await readPage(request).catch((error: unknown) => {
+        if (!end.aborted) throw error
+      })
+      if (page === undefined) return
       for (const plant of page.plants) {
         throwIfAborted(signals)
         yield plant
@@ -141,9 +137,9 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
   }
 
   return {
-    async create(plant, options = {}) {
+    async create(plant, { signal } = {}) {
       const id = toExactId(plant.id)
-      const signals = readSignals(options)
+      const signals = [signal]
       try {
         await send({
           method: 'POST',
@@ -163,10 +159,10 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
       }
     },
 
-    async delete(id, options = {}) {
+    async delete(id, { signal } = {}) {
       try {
         const path = `plants/${toExactId(id)}`
-        await send({ method: 'DELETE', path: () => path, signals: readSignals(options), read: () => true })
+        await send({ method: 'DELETE', path: () => path, signals: [signal], read: () => true })
       } catch (error) {
         if (!(error instanceof PlantStoreError && error.error === 40401 && error.isOutcomeUnknown)) throw error
       }
@@ -175,23 +171,20 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
     list(options = {}) {
       const end = new AbortController()
       const plants = list(options, end.signal)
-      // A generator would wait for the page on its way.
-      const [endNow, failNow] = [plants.return.bind(plants), plants.throw.bind(plants)]
-      return Object.assign(plants, {
-        return(value: Promise<void> | void) {
+      // The generator's own methods would wait for the page on its way.
+      for (const name of ['return', 'throw'] as const) {
+        const method = plants[name].bind(plants)
+        plants[name] = (value: unknown) => {
           end.abort()
-          return endNow(value)
-        },
-        throw(error: unknown) {
-          end.abort()
-          return failNow(error)
-        },
-      })
+          return method(value)
+        }
+      }
+      return plants
     },
 
     async listPage(options = {}) {
       checkListOptions(options)
-      return readPage({ limit: options.limit ?? PAGE_SIZE, after: options.after, signals: readSignals(options) })
+      return readPage({ limit: options.limit ?? PAGE_SIZE, after: options.after, signals: [options.signal] })
     },
   }
 }
@@ -201,11 +194,4 @@ function checkListOptions(options: ListOptions): void {
   checkNames(options, ['limit', 'after', 'signal'])
   const { limit } = options
   check(limit === undefined || isCount(limit), 'limit must be a whole number, at least 0, or Infinity')
-}
-
-/** @throws TypeError */
-function readSignals({ signal }: CallOptions): AbortSignal[] {
-  if (signal === undefined) return []
-  check(typeof (signal as AbortSignal | null)?.addEventListener === 'function', 'signal must be an AbortSignal')
-  return [signal]
 }

@@ -1,15 +1,5 @@
-import {
-  check,
-  checkToken,
-  isCount,
-  toBaseUrl,
-  toHeaderFields,
-  type ClientRequestInit,
-  type ClientResponse,
-  type Fetch,
-  type PlantClientOptions,
-} from './client-options.ts'
-import { createTimeouts, throwIfAborted } from './timeouts.ts'
+import { check, checkToken, isCount, toBaseUrl, toHeaderFields } from './client-options.ts'
+import type { ClientRequestInit, ClientResponse, Fetch, PlantClientOptions } from './client-options.ts'
 
 /** The error with which a failed client call rejects. Aborted calls reject with their signal's reason instead. */
 export class PlantStoreError extends Error {
@@ -47,7 +37,7 @@ interface ClientRequest<T> {
   readonly path: () => string
   readonly body?: string
   /** Any of these signals cancels the request. */
-  readonly signals: readonly AbortSignal[]
+  readonly signals: readonly (AbortSignal | undefined)[]
   /** Whether an earlier request of the same call may have taken effect. */
   readonly isOutcomeUnknown?: boolean
   /** Reads a successful response. Returns undefined or throws if the response can't have come from the service. */
@@ -72,15 +62,17 @@ interface Attempt {
 /** The backoff before the first retry. The backoff doubles with every retry. */
 const MIN_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
-
-/** Messages of the TypeErrors that engines throw for mistakes in code, and `fetch` for a used or foreign object. */
-const MISTAKE =
-  / is not (an?|iterable|defined)\b|\b(is|of) (undefined|null)\b|^Cannot (read|set|convert)|BigInt|circular|disturbed|already (been )?(read|used)/
+/** The longest delay that JavaScript timers support. Timers with a longer delay fire immediately. */
+const MAX_TIMER_MS = 0x7fffffff
+/** The statuses after which a retry can help. 0 means that there was no response. */
+const TEMPORARY = [0, 408, 429, 502, 503, 504]
+/** Messages of the TypeErrors that engines throw for mistakes in code, and `fetch` for a body that has been read. */
+const MISTAKE = / is not (a|an|iterable)\b|^Cannot |\bBigInt\b|\balready (been )?(read|used)\b/
 
 /** @throws TypeError if an option is invalid */
 export function createRequestSender(options: PlantClientOptions): RequestSender {
   const { token, timeoutMs = 20_000, retries = 4 } = options
-  const baseUrl = toBaseUrl(options)
+  const baseUrl = toBaseUrl(options.url)
   const headers = toHeaderFields(options.headers)
   if (typeof token !== 'function') checkToken(token)
   check(options.fetch === undefined || typeof options.fetch === 'function', 'fetch must be a function')
@@ -98,8 +90,7 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
       if (body !== undefined) fields['content-type'] = 'application/json'
       // Don't follow redirects: they may lead to another origin, which must not get the token.
       const init = { method, headers: fields, body: body ?? null, signal, redirect: 'manual' } as const
-      const fetch = options.fetch ?? (globalThis as Partial<typeof globalThis>).fetch
-      check(fetch !== undefined, 'there is no global fetch: pass the option `fetch`')
+      const fetch: Fetch = options.fetch ?? globalThis.fetch
       const url = baseUrl + path()
       result.isSent = true
       try {
@@ -108,7 +99,7 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
         result.text = (await result.response.text()).replace(/^\uFEFF/, '')
       } catch (error) {
         if (signal.aborted) return
-        throwMistake(error)
+        if (isMistake(error)) throw error
         result.cause = error
       }
     })
@@ -122,16 +113,15 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
       const result = await attempt(request)
       const outcome = classify(request, result)
       if ('value' in outcome) return outcome.value
-      const { status, error, requestId, retryAfterMs } = outcome
+      const { status, retryAfterMs } = outcome
       isOutcomeUnknown ||= outcome.mayHaveEffect
       if (status === 401 && canRenewToken) {
         canRenewToken = false
         continue
       }
-      if (!outcome.isTemporary || retry >= retries || retryAfterMs > MAX_DELAY_MS) {
+      if (!TEMPORARY.includes(status) || retry >= retries || retryAfterMs > MAX_DELAY_MS) {
         const message = outcome.message ?? (result.isTimeout ? `no response within ${timeoutMs} ms` : 'no response')
-        const cause = 'cause' in result ? { cause: result.cause } : {}
-        throw new PlantStoreError(message, { status, error, requestId, isOutcomeUnknown }, cause)
+        throw new PlantStoreError(message, { ...outcome, isOutcomeUnknown }, 'cause' in result ? result : {})
       }
       if (result.isTimeout && result.response !== undefined) request.onBodyTimeout?.()
       const backoffMs = Math.max(MIN_DELAY_MS * 2 ** retry++, retryAfterMs) * (1 + Math.random())
@@ -140,31 +130,32 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
   }
 }
 
+/** Why an attempt failed. */
 interface Failure extends Pick<PlantStoreError, 'status' | 'error' | 'requestId'> {
   /** Undefined if there was no response. */
   readonly message: string | undefined
   /** Whether the attempt may have created or deleted a plant. */
   readonly mayHaveEffect: boolean
-  /** Whether a retry can help. */
-  readonly isTemporary: boolean
   readonly retryAfterMs: number
 }
 
 /** Determines what an attempt means: the value that its response contains, or why it failed. */
 function classify<T>({ method, read }: ClientRequest<T>, attempt: Attempt): { readonly value: T } | Failure {
-  const { response, text, isTimeout } = attempt
-  if (response === undefined || text === undefined || isTimeout) {
+  const { response, text } = attempt
+  if (response === undefined || text === undefined) {
     const mayHaveEffect = method !== 'GET' && attempt.isSent
-    const noResponse = { status: 0, error: undefined, requestId: undefined, message: undefined }
-    return { ...noResponse, mayHaveEffect, isTemporary: true, retryAfterMs: 0 }
+    return { status: 0, error: undefined, requestId: undefined, message: undefined, mayHaveEffect, retryAfterMs: 0 }
   }
   const { status, headers } = response
-  if (status === (method === 'DELETE' ? 204 : 200)) {
-    const value = parseSafely(() => read(text, headers.get('Link')))
+  let body: unknown
+  try {
+    const value = status === (method === 'DELETE' ? 204 : 200) ? read(text, headers.get('Link')) : undefined
     if (value !== undefined) return { value }
+    body = JSON.parse(text)
+  } catch {
+    // The text isn't JSON, or it isn't what the service would have sent.
   }
-  const body = parseSafely(() => JSON.parse(text) as Readonly<Record<string, unknown>>)
-  const { error, message } = body ?? {}
+  const { error, message } = (body ?? {}) as Readonly<Record<string, unknown>>
   // Responses of proxies and of other services don't count as errors of this service.
   const isOwn = typeof message === 'string' && typeof error === 'number' && Math.trunc(error / 100) === status
   const isRejected = status < 500 && !(status >= 200 && status < 300)
@@ -175,16 +166,7 @@ function classify<T>({ method, read }: ClientRequest<T>, attempt: Attempt): { re
     requestId: headers.get('X-Request-Id') ?? undefined,
     message: isOwn ? message : `unexpected response (status ${status}): it isn't from plant-store, or it's incomplete`,
     mayHaveEffect: method !== 'GET' && !hadNoEffect,
-    isTemporary: [408, 429, 502, 503, 504].includes(status),
     retryAfterMs: parseRetryAfter(headers.get('Retry-After') ?? ''),
-  }
-}
-
-function parseSafely<T>(parse: () => T): T | undefined {
-  try {
-    return parse()
-  } catch {
-    return undefined
   }
 }
 
@@ -198,19 +180,66 @@ async function callFetch(fetch: Fetch, url: string, init: ClientRequestInit): Pr
   try {
     return await fetch(url, init)
   } catch (error) {
-    const isSignalRejected = init.signal?.aborted === false && /^TypeError: .*AbortSignal/.test(String(error))
-    if (!isSignalRejected) throw error
+    if (!/^TypeError: .*AbortSignal/.test(String(error))) throw error
     return fetch(url, { ...init, signal: null })
   }
 }
 
+/** Whether an error of `fetch` is due to the request or to the code of a custom `fetch`, not to a lost connection. */
+function isMistake(error: unknown): boolean {
+  const { name, message = '', cause } = Object(error) as Partial<Error & { cause: { code?: unknown } }>
+  if (cause !== undefined) return cause.code === 'UND_ERR_INVALID_ARG'
+  return name === 'ReferenceError' || (name === 'TypeError' && MISTAKE.test(message))
+}
+
 /**
- * Throws if `fetch` failed because of a mistake in the code of a custom `fetch` or in the request itself, rather than
- * because the connection was lost.
+ * Creates a function that runs another one until it ends or times out, and resolves to whether it has timed out.
+ * Rejects when one of the signals is aborted. Then, and after a timeout, the function's own signal is aborted, too, but
+ * the promise settles even if a custom `fetch` ignores that signal.
+ *
+ * `AbortSignal.any` can't replace this: it leaks up to 2.7 kB per call in Node 20 and 22, and many versions of jsdom
+ * don't have it.
  */
-function throwMistake(error: unknown): void {
-  const { name, message = '', cause } = Object(error) as Partial<Error & { cause: Partial<Error & { code: unknown }> }>
-  if (cause === undefined && /^(Type|Reference)Error$/.test(name ?? '') && MISTAKE.test(message)) throw error
-  if (cause?.message === 'bad port' || cause?.code === 'UND_ERR_INVALID_ARG' || cause?.code === 'UND_ERR_NOT_SUPPORTED')
-    throw new TypeError(`fetch can't send this request: ${cause.message}`, { cause: error })
+function createTimeouts() {
+  // One listener per signal, however many calls share it, because Node 20 prints a warning if there are eleven.
+  const callbacks = new Map<AbortSignal, Set<() => void>>()
+  const onAbort = ({ target }: Event): void => callbacks.get(target as AbortSignal)?.forEach((callback) => callback())
+
+  return async (
+    ms: number,
+    optionalSignals: readonly (AbortSignal | undefined)[],
+    run: (signal: AbortSignal) => Promise<void>,
+  ): Promise<boolean> => {
+    const signals = optionalSignals.filter((signal) => signal !== undefined)
+    throwIfAborted(signals)
+    const controller = new AbortController()
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => (end = resolve)).then(() => {
+      controller.abort()
+      throwIfAborted(signals)
+      return true
+    })
+    const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS))
+    try {
+      for (const signal of signals) {
+        // Adding the same listener again has no effect.
+        signal.addEventListener('abort', onAbort)
+        callbacks.set(signal, (callbacks.get(signal) ?? new Set()).add(end))
+      }
+      return await Promise.race([ended, run(controller.signal).then(() => false)])
+    } finally {
+      clearTimeout(timer)
+      for (const signal of signals) {
+        callbacks.get(signal)?.delete(end)
+        if (callbacks.get(signal)?.size !== 0) continue
+        callbacks.delete(signal)
+        signal.removeEventListener('abort', onAbort)
+      }
+    }
+  }
+}
+
+/** Throws the reason of the first signal that is aborted. Older versions of jsdom don't have `signal.throwIfAborted`. */
+export function throwIfAborted(signals: readonly (AbortSignal | undefined)[]): void {
+  for (const signal of signals) if (signal?.aborted) throw signal.reason
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { inspect } from 'node:util'
 import { createPlantClient } from '../../src/client/plant-client.ts'
-import { respond, startFaultyProxy } from '../support/wire/faulty-proxy.ts'
+import { respond, startFaultyProxy } from '../support/faulty-proxy.ts'
 
 const VALID = { url: 'http://host', token: 'ada' }
 const SECRET = 's3cret'
@@ -38,28 +38,12 @@ suite('the URL of a client', () => {
     })
   }
 
-  test("can't have a port that fetch blocks, and can have any other", async () => {
-    const blocked = Array.from({ length: 2 ** 16 }, (_, port) => port).filter((port) => {
-      try {
-        createPlantClient({ ...VALID, url: `http://127.0.0.1:${port}` })
-        return false
-      } catch {
-        return true
-      }
-    })
-    assertRejected({ url: 'https://host:6000' }, "url can't have port 6000, which fetch blocks")
-    assert.equal(blocked.length, 83)
-    for (const port of blocked.slice(1)) {
-      await assert.rejects(
-        fetch(`http://127.0.0.1:${port}`),
-        ({ cause }: Error) => (cause as Error).message === 'bad port',
-      )
+  test("can't have a port that fetch blocks", async () => {
+    for (const port of [0, 1, 22, 6000, 10080]) {
+      assertRejected({ url: `https://host:${port}` }, `url can't have port ${port}, which fetch blocks`)
+      const error = (await fetch(`http://127.0.0.1:${port}`).catch((reason: unknown) => reason)) as Error
+      if (port > 0) assert.equal((error.cause as Error).message, 'bad port')
     }
-  })
-
-  test('can have a blocked port if a custom fetch allows it', async () => {
-    const custom = async (): Promise<Response> => Promise.resolve(Response.json({ name: 'Fern' }))
-    await createPlantClient({ ...VALID, url: 'http://host:6000', fetch: custom }).create({ id: 1, name: 'Fern' })
   })
 })
 
@@ -70,16 +54,13 @@ suite('the headers of a client', () => {
     })
   }
 
-  for (const name of ['a b', '', 'é', `x-key: ${SECRET}`]) {
-    test(`can't have the name ${JSON.stringify(name)}`, () => {
-      assertRejected({ headers: { [name]: '' } }, 'headers contains a name that is not valid in HTTP')
-    })
-  }
-
-  for (const value of [`${SECRET}\nx`, `${SECRET}\0`, `${SECRET} \u{1f331}`, undefined, null, 1]) {
-    test(`can't have the value ${JSON.stringify(value)}`, () => {
-      const message = 'headers: the value of x-key must be a string of Latin-1 characters on one line'
-      assertRejected({ headers: { 'x-key': value } }, message)
+  for (const [name, value] of [
+    ...(['a b', '', 'é', `x-key: ${SECRET}`] as const).map((name) => [name, '']),
+    ...[`${SECRET}\nx`, `${SECRET}\0`, `${SECRET} \u{1f331}`, undefined, null, 1].map((value) => ['x-key', value]),
+  ]) {
+    test(`can't contain ${JSON.stringify([name, value])}`, () => {
+      const message = 'headers must have names that are valid in HTTP, and strings of Latin-1 characters'
+      assertRejected({ headers: { [String(name)]: value } }, message)
     })
   }
 
@@ -103,17 +84,15 @@ suite('the headers of a client', () => {
   })
 
   test('reject the call at once if fetch refuses them', async () => {
-    let count = 0
     const client = createPlantClient({
       ...VALID,
-      headers: { expect2: SECRET },
-      fetch: (url, init) => (count++, fetch(url, { ...init, headers: { 'keep-alive': SECRET } })),
+      retries: 0,
+      fetch: (url, init) => fetch(url, { ...init, headers: { 'keep-alive': SECRET } }),
     })
     await assert.rejects(client.delete(1), (error: Error) => {
-      assert.equal(error.message, "fetch can't send this request: invalid keep-alive header")
-      return error.name === 'TypeError' && !inspect(error).includes(SECRET)
+      assert.equal(error.name, 'TypeError')
+      return !inspect(error).includes(SECRET)
     })
-    assert.equal(count, 1)
   })
 })
 
@@ -123,10 +102,9 @@ suite('the options of a client', () => {
     ['timeoutMs', [NaN, 0, -1, '20', null]],
     ['fetch', ['fetch', {}]],
   ] as const) {
-    for (const value of values) {
-      test(`can't have ${name}: ${inspect(value)}`, () =>
-        assertRejected({ [name]: value }, new RegExp(`^${name} must `)))
-    }
+    test(`must have a valid value of ${name}`, () => {
+      for (const value of values) assertRejected({ [name]: value }, new RegExp(`^${name} must `))
+    })
   }
 
   test("can't have an unknown name", () => assertRejected({ retry: 3 }, 'unknown option "retry"'))
@@ -153,13 +131,11 @@ suite('the options of a call', () => {
   }
 })
 
-suite('a token', () => {
+test('a token must be a bearer token', async () => {
+  const message = 'token must be a bearer token (RFC 6750)'
   for (const token of ['', 'two words', `${SECRET}\n`, `${SECRET}é`, undefined, null]) {
-    test(`can't be ${JSON.stringify(token)}`, async () => {
-      const message = 'token must be a bearer token (RFC 6750)'
-      assertRejected({ token }, message)
-      const client = createPlantClient({ ...VALID, token: () => token!, fetch: () => assert.fail('a request') })
-      await assert.rejects(client.create({ id: 1, name: 'Fern' }), { name: 'TypeError', message })
-    })
+    assertRejected({ token }, message)
+    const client = createPlantClient({ ...VALID, token: () => token!, fetch: () => assert.fail('a request') })
+    await assert.rejects(client.create({ id: 1, name: 'Fern' }), { name: 'TypeError', message })
   }
 })

@@ -10,12 +10,11 @@ import {
   hang,
   hangAfter,
   repeat,
-  replaceBody,
   replaceResponse,
   respond,
   startFaultyProxy,
   type Fault,
-} from '../support/wire/faulty-proxy.ts'
+} from '../support/faulty-proxy.ts'
 
 const FERN = { id: 2n ** 53n + 1n, name: 'Fern', tag: 'indoor' }
 
@@ -55,18 +54,20 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
   // If the proxy sends a request twice, the client's first response is the second copy's 40900 or 40401. The client
   // can't know that the first copy succeeded.
   const isRepeated = fault === repeat
+  // A busy machine may need several attempts within a short timeout.
+  const options = fault === hang || fault === hangAfter ? { timeoutMs: 1000, retries: 50 } : { timeoutMs: 120_000 }
   suite(`after ${name}, a client`, { concurrency: true }, () => {
     test('creates a plant once', { skip: isRepeated && 'the first response is 40900' }, async (t) => {
       const store = createStore()
       const proxy = await startFaultyProxy(t, [fault], store)
-      await proxy.connect({ timeoutMs: 1000 }).create(FERN)
+      await proxy.connect(options).create(FERN)
       assert.deepEqual(await listStored(store), [FERN])
     })
 
     test('deletes a plant', { skip: isRepeated && 'the first response is 40401' }, async (t) => {
       const store = createStore(FERN)
       const proxy = await startFaultyProxy(t, [fault], store)
-      await proxy.connect({ timeoutMs: 1000 }).delete(FERN.id)
+      await proxy.connect(options).delete(FERN.id)
       assert.deepEqual(await listStored(store), [])
     })
 
@@ -74,7 +75,7 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       const plants = Array.from({ length: 3 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
       const proxy = await startFaultyProxy(t, [fault], createStore(...plants))
       const listed: ListedPlant[] = []
-      for await (const plant of proxy.connect({ timeoutMs: 1000 }).list()) listed.push(plant)
+      for await (const plant of proxy.connect(options).list()) listed.push(plant)
       assert.deepEqual(listed, plants)
     })
 
@@ -82,14 +83,14 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       const other = { ...FERN, tag: 'outdoor' }
       const store = createStore(other)
       const proxy = await startFaultyProxy(t, [fault], store)
-      const create = proxy.connect({ timeoutMs: 1000 }).create(FERN)
+      const create = proxy.connect(options).create(FERN)
       await assert.rejects(create, { error: 40900, isOutcomeUnknown: isUnknown && !isRepeated })
       assert.deepEqual(await listStored(store), [other])
     })
 
     test(`${isUnknown && !isRepeated ? 'succeeds' : 'fails'} if the plant to delete doesn't exist`, async (t) => {
       const proxy = await startFaultyProxy(t, [fault])
-      const deletion = proxy.connect({ timeoutMs: 1000 }).delete(1)
+      const deletion = proxy.connect(options).delete(1)
       if (isUnknown && !isRepeated) await deletion
       else await assert.rejects(deletion, { error: 40401, isOutcomeUnknown: false })
     })
@@ -98,7 +99,7 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       'reports whether the outcome is unknown if retries are disabled',
       { skip: isRepeated && 'there is a response' },
       async (t) => {
-        const client = (await startFaultyProxy(t, [fault, fault])).connect({ timeoutMs: 1000, retries: 0 })
+        const client = (await startFaultyProxy(t, [fault, fault])).connect({ ...options, retries: 0 })
         await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
         await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
       },
@@ -107,21 +108,16 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
 }
 
 suite('a retried create', { concurrency: true }, () => {
-  test('looks up the existing plant without after if its id is the smallest', async (t) => {
-    const proxy = await startFaultyProxy(t, [cutAfter])
-    await proxy.connect().create({ id: -(2n ** 63n), name: 'Fern' })
-    assert.equal(proxy.requests.at(-1), 'GET /plants?limit=1&include=id ada')
-  })
-
-  test('looks up only the existing plant', async (t) => {
-    const proxy = await startFaultyProxy(t, [cutAfter])
-    await proxy.connect().create({ id: 42, name: 'Fern' })
-    assert.deepEqual(proxy.requests, [
-      'POST /plants ada',
-      'POST /plants ada',
-      'GET /plants?limit=1&after=41&include=id ada',
-    ])
-  })
+  for (const [id, query] of [
+    [42n, 'limit=1&after=41&include=id'],
+    [-(2n ** 63n), 'limit=1&include=id'],
+  ] as const) {
+    test(`looks up only the existing plant (${id})`, async (t) => {
+      const proxy = await startFaultyProxy(t, [cutAfter])
+      await proxy.connect().create({ id, name: 'Fern' })
+      assert.deepEqual(proxy.requests, ['POST /plants ada', 'POST /plants ada', `GET /plants?${query} ada`])
+    })
+  }
 
   test('retries the lookup', async (t) => {
     const proxy = await startFaultyProxy(t, [cutAfter, undefined, cutWithin])
@@ -148,40 +144,21 @@ suite('a retried create', { concurrency: true }, () => {
 })
 
 suite('a list', { concurrency: true }, () => {
-  const plants = Array.from({ length: 600 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
-
   for (const [where, fault] of [
     ['a response', cutWithin],
     ['a chunked response', cutWithinChunks],
   ] as const) {
-    test(`requests its second page again if the connection closes in the middle of ${where}`, async (t) => {
-      const proxy = await startFaultyProxy(t, [undefined, fault], createStore(...plants))
+    test(`requests only its second page again if the connection closes in the middle of ${where}`, async (t) => {
+      const plants = Array.from({ length: 600 }, (_, id) => ({ id: BigInt(id), name: `Plant ${id}` }))
+      const proxy = await startFaultyProxy(t, [undefined, fault, undefined, undefined, fault], createStore(...plants))
       const listed: ListedPlant[] = []
       for await (const plant of proxy.connect().list()) listed.push(plant)
       assert.deepEqual(listed, plants)
       assert.deepEqual(proxy.requests.slice(1), Array(2).fill('GET /plants?limit=500&after=499&include=id ada'))
-    })
-
-    test(`without retries, rejects after its first page if the connection closes in the middle of ${where}`, async (t) => {
-      const proxy = await startFaultyProxy(t, [undefined, fault], createStore(...plants))
-      let count = 0
-      await assert.rejects(
-        async () => {
-          for await (const { id } of proxy.connect({ retries: 0 }).list()) assert.equal(id, BigInt(count++))
-        },
-        { name: 'PlantStoreError', status: 0, message: 'no response' },
-      )
-      assert.equal(count, 500)
+      const withoutRetries = async (): Promise<void> => {
+        for await (const { id } of proxy.connect({ retries: 0 }).list()) assert.ok(id < 500n)
+      }
+      await assert.rejects(withoutRetries, { name: 'PlantStoreError', status: 0, message: 'no response' })
     })
   }
-
-  test('rejects a truncated response that a proxy passes off as complete', async (t) => {
-    const proxy = await startFaultyProxy(t, [replaceBody((body) => body.slice(0, -1))], createStore(...plants))
-    await assert.rejects(proxy.connect().listPage(), {
-      status: 200,
-      error: undefined,
-      message: "unexpected response (status 200): it isn't from plant-store, or it's incomplete",
-    })
-    assert.equal(proxy.requests.length, 1)
-  })
 })

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
 import { encodePlant, parsePlants, toExactId } from '../../src/client/plant-json.ts'
-import { memoryStore } from '../../src/index.ts'
-import { createService, get, post, sendRequest, serve } from '../support/wire/service.ts'
 
 const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
 /** Strings that look like ids, members and escapes. */
@@ -32,20 +30,6 @@ suite('a list', () => {
     )
   })
 
-  test('preserves every id, name and tag when it is returned by a service and parsed', async (t) => {
-    const server = await serve(t, createService({ store: memoryStore() }))
-    let owner = 0
-    await fc.assert(
-      fc.asyncProperty(plants, async (list) => {
-        const token = `owner-${++owner}`
-        for (const plant of list) await sendRequest(server, post(token, encodePlant(plant.id, plant)))
-        const valid = list.filter((plant) => !Object.values(plant).join().includes('\0'))
-        assert.deepEqual(parsePlants((await sendRequest(server, get(token, '/plants?include=id'))).body), valid)
-      }),
-      { numRuns: 20 },
-    )
-  })
-
   test('can contain members in any order, whitespace, and unknown members', () => {
     const list = '[ { "name" : "Fern", "pot": { "size": 3 }, "id" : 9007199254740993 } ]'
     assert.deepEqual(parsePlants(list), [{ id: 9007199254740993n, name: 'Fern' }])
@@ -55,7 +39,6 @@ suite('a list', () => {
     ['an object', '{"id":1,"name":"Fern"}'],
     ['null', 'null'],
     ['a plant that is null', '[null]'],
-    ['null and a plant with two ids', '[null,{"id":1,"id":2,"name":"Fern"}]'],
     ['a plant without an id', '[{"name":"Fern"}]'],
     ['a plant without a name', '[{"id":1}]'],
     ['a name that is not a string', '[{"id":1,"name":1}]'],
@@ -85,14 +68,11 @@ suite('a list', () => {
   }
 })
 
-suite('an id argument', () => {
+test('an id argument can be a bigint or a safe integer', () => {
   for (const value of [0, -0, 1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 2n ** 63n - 1n]) {
-    test(`can be ${value}`, () => assert.equal(toExactId(value), BigInt(value)))
+    assert.equal(toExactId(value), BigInt(value))
   }
-
   for (const value of [2 ** 53, -(2 ** 53), 1.5, NaN, Infinity, '1', '', true, null, undefined, Symbol('1')]) {
-    test(`can't be ${String(value)} (${typeof value})`, () => {
-      assert.throws(() => toExactId(value as number), RangeError)
-    })
+    assert.throws(() => toExactId(value as number), RangeError, String(value))
   }
 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createPlantClient } from '../../src/client/plant-client.ts'
 import { memoryStore } from '../../src/index.ts'
-import { overrideStore } from '../support/database/override-store.ts'
+import { overrideStore } from '../support/override-store.ts'
 import { measureMemoryUsed } from '../support/memory-usage.ts'
-import { getPort, servePlants } from '../support/wire/service.ts'
+import { getPort, servePlants } from '../support/service.ts'
 
 const PLANT_COUNT = 1_000_000
 const MAX_BYTES = 10 * 2 ** 20
