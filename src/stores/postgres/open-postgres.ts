@@ -1,119 +1,150 @@
-import { listEncodedPlants, wrapEncodedList } from '../../legacy/plants/encoded-list.ts'
-import { StoreUnavailableError, type Store, type StoreMethod } from '../../legacy/plants/store.ts'
-import { setTimeout } from '../../legacy/timers.ts'
-import { metricsOf } from '../store-metrics.ts'
-import { createClientClass, loadDriver } from './driver.ts'
-import { UnsuitableDatabaseError } from './errors.ts'
-import { postgresStore, type PostgresStore } from './postgres-store.ts'
-import { parsePostgresUrl } from './postgres-url.ts'
+import { createRequire } from 'node:module'
+import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import process from 'node:process'
+import { setTimeout } from 'node:timers'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PoolClient, PoolConfig } from 'pg'
+import { isUnavailable, StoreUnavailableError, type Store } from '../../plants/store.ts'
+import { postgresStore } from './postgres-store.ts'
 
 /** The settings of the standalone server that concern its store. */
-export interface StoreSettings {
-  readonly postgresPoolSize: number
-  readonly postgresBatch: number
+export interface PostgresSettings {
+  /** Whether to create the table or the columns that are missing. */
   readonly migrate: boolean
   readonly storeTimeoutMs: number
-  /** Returns the URL for new connections, including the password. @default the URL that was opened */
-  readonly currentUrl?: () => string
-  readonly onEvent: (event: 'disconnected' | 'unreachable' | 'warning', reason: unknown) => void
+  readonly postgresTable: string
+  readonly postgresPoolSize: number
+  /** Returns the URL of the store. If the URL is in a file, its password can change. */
+  readonly currentUrl: () => string
+  readonly onEvent: (event: string, reason: unknown) => void
 }
 
 /**
- * Opens the store of the standalone server. If the database is unavailable, the store retries in the background, and
- * its methods throw StoreUnavailableError in the meantime.
+ * Opens the store of the standalone server. If the database is unavailable, the store retries in the background, and its
+ * methods throw StoreUnavailableError in the meantime.
  * @throws Error if retrying can't help
  */
-export async function openPostgres(url: string, settings: StoreSettings): Promise<Store> {
-  const { postgresPoolSize, postgresBatch, migrate, storeTimeoutMs, onEvent, currentUrl = () => url } = settings
-  const { connectTimeoutMs, readTlsOptions: tlsOptions, keepAlive, keepAliveInitialDelayMillis } = parsePostgresUrl(url)
-  const { Client, Pool } = loadDriver()
-  const { StoreClient, abortConnecting } = createClientClass(Client, () => parsePostgresUrl(currentUrl()))
-  // Fail at startup if the driver is too old, or if a file that the URL names doesn't exist.
-  new StoreClient()
-  tlsOptions()
+export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
+  const { migrate, storeTimeoutMs, postgresTable: table, postgresPoolSize, currentUrl, onEvent } = settings
+  const { Pool, parseUrl } = loadDriver()
+  // Node tries the next address of a host after this time. By default, that's less than a long round trip takes.
+  setDefaultAutoSelectFamilyAttemptTimeout(1000)
+  // Connecting and a statement together take less than `storeTimeoutMs`.
+  const timeoutMs = Math.ceil(0.45 * storeTimeoutMs)
   const pool = new Pool({
-    Client: StoreClient,
-    max: postgresPoolSize,
-    fallback_application_name: 'plant-store',
-    // A connection attempt occupies a slot of the pool. With TLS and SCRAM, it takes up to seven round trips.
-    connectionTimeoutMillis: connectTimeoutMs ?? Math.ceil(storeTimeoutMs / 2),
-    // Keep idle connections: reconnecting to a distant server takes so long that requests and health checks would fail.
-    // `maxLifetimeSeconds` still replaces them.
+    application_name: 'plant-store',
+    connectionTimeoutMillis: Math.ceil(0.5 * storeTimeoutMs),
+    statement_timeout: Math.ceil(0.35 * storeTimeoutMs),
+    query_timeout: timeoutMs,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // With TLS, connecting to a distant server takes up to seven round trips.
     idleTimeoutMillis: 0,
-    keepAlive,
-    keepAliveInitialDelayMillis,
-    // Add jitter, so that processes don't all reconnect at the same time.
-    maxLifetimeSeconds: 300 * (0.8 + 0.2 * Math.random()),
+    // The pool follows a failover, and a new address of the host name.
+    maxLifetimeSeconds: 300,
+    ...parseUrl(url),
+    max: postgresPoolSize,
+    // Without a password, let the server reject a wrong one: `pg` leaves the connection open if this function throws.
+    password: () => findPassword() ?? 'missing',
+    verify: rejectReadOnlyServer,
   })
   pool.on('error', (error) => onEvent('disconnected', error))
-  const store = postgresStore(pool, {
-    maxBatch: postgresBatch,
-    // A batch size of 1 suggests that the table is distributed across several servers. A statement for one server
-    // shouldn't wait for a statement for another.
-    maxInFlight: postgresBatch === 1 ? postgresPoolSize : 1,
-    // The rest of `storeTimeoutMs` is for waiting in the queue, and for canceling a statement.
-    timeoutMs: Math.ceil(0.4 * storeTimeoutMs),
-    onWarning: (message) => onEvent('warning', message),
-  })
+  const onWarning = (message: string): void => onEvent('warning', message)
+  const store = postgresStore({ connect, on: pool.on.bind(pool) }, { table, timeoutMs, onWarning })
 
-  async function tryInitialize(): Promise<unknown> {
+  function findPassword(): string | undefined {
+    const { password } = parseUrl(currentUrl())
+    return password === '' ? process.env['PGPASSWORD'] : password
+  }
+
+  /** Checks out a connection. Adapts the pool to PgBouncer, and to a server that accepts fewer connections. */
+  async function connect(): Promise<PoolClient> {
+    const { options } = pool
+    for (const deadline = performance.now() + timeoutMs; ;) {
+      const { statement_timeout: timeout } = options
+      try {
+        return await pool.connect()
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException
+        if (timeout !== undefined && code === '08P01' && message.includes('statement_timeout')) {
+          if (options.statement_timeout !== undefined)
+            onWarning(`${message} (set it for the role, see docs/postgres.md)`)
+          options.statement_timeout = undefined
+        } else if (code === '53300' && performance.now() < deadline) {
+          // Use the connections that the server has accepted, and try again later to open more.
+          if (options.max === postgresPoolSize) setTimeout(() => (options.max = postgresPoolSize), 10_000).unref()
+          options.max = Math.max(1, pool.totalCount)
+          await sleep(20)
+        } else if (code === '28P01' && findPassword() === undefined) {
+          throw new Error('The server requires a password, but the URL contains none.', { cause: error })
+        } else throw error
+      }
+    }
+  }
+
+  /** Returns the error that prevents the store from working, if any. */
+  async function initialize(): Promise<Error | undefined> {
     try {
       if (migrate) await store.migrate()
       await store.ping()
       return undefined
     } catch (error) {
-      return error
+      return error as Error
     }
   }
 
-  let initError = await tryInitialize()
-  const { cause, code } = (initError ?? {}) as NodeJS.ErrnoException
-  // There's no need to end the pool, because its only connection has been closed.
-  if (cause instanceof UnsuitableDatabaseError) throw cause
-  // 42P01 means that the table doesn't exist.
-  if (!migrate && code === '42P01') {
+  let problem = await initialize()
+  if (problem !== undefined && !isUnavailable(problem)) {
     await pool.end()
-    throw new Error('the table plant_store_plants does not exist and migrations are disabled')
+    throw problem
   }
-  void retryInitialize()
-
-  async function retryInitialize(): Promise<void> {
-    for (let delayMs = 500; initError !== undefined && !pool.ending; delayMs = Math.min(2 * delayMs, 10_000)) {
-      onEvent('unreachable', initError)
-      await new Promise<void>((resolve) => setTimeout(resolve, delayMs).unref())
-      initError = await tryInitialize()
+  void retry()
+  async function retry(): Promise<void> {
+    for (let delayMs = 500; problem !== undefined && !pool.ending; delayMs = Math.min(2 * delayMs, 10_000)) {
+      onEvent('unreachable', problem)
+      await sleep(delayMs, undefined, { ref: false })
+      problem = await initialize()
     }
   }
 
-  function requireInitialized(): typeof store {
-    if (initError === undefined) return store
-    throw new StoreUnavailableError('The database has not been available since startup.', { cause: initError })
+  function ready(): typeof store {
+    if (problem === undefined) return store
+    throw new StoreUnavailableError('The database has not been available since startup.', { cause: problem })
   }
-  // With this type, adding a method to Store without adding it here is a compile error.
-  const openedStore: Pick<PostgresStore, Exclude<StoreMethod, 'close'>> & Pick<Required<Store>, 'close'> = {
-    create: (owner, plant) => requireInitialized().create(owner, plant),
-    list: wrapEncodedList(async (owner, request) => listEncodedPlants(requireInitialized(), owner, request)),
-    delete: (owner, id) => requireInitialized().delete(owner, id),
-    ping: () => requireInitialized().ping(),
-    async close() {
-      store.close()
-      const poolEnd = pool.ending ? undefined : pool.end()
-      abortConnecting()
-      await poolEnd
-    },
+  return {
+    create: async (owner, plant) => ready().create(owner, plant),
+    list: async (owner, request) => ready().list(owner, request),
+    delete: async (owner, id) => ready().delete(owner, id),
+    ping: async () => ready().ping(),
+    close: async () => (pool.ending ? undefined : pool.end()),
   }
-  metricsOf(openedStore, metricsOf(store)).gauges = [
-    [
-      'plant_store_postgres_used_connections',
-      'Connections that are in use or being established.',
-      () => pool.totalCount - pool.idleCount,
-    ],
-    ['plant_store_postgres_idle_connections', 'Idle connections.', () => pool.idleCount],
-    [
-      'plant_store_postgres_waiting_statements',
-      'Statements that are waiting for a connection.',
-      () => pool.waitingCount,
-    ],
-  ]
-  return openedStore
+}
+
+/** A standby would return outdated lists. */
+function rejectReadOnlyServer(client: PoolClient, done: (error?: Error) => void): void {
+  client
+    .query({ text: 'SHOW transaction_read_only', rowMode: 'array' })
+    .then(({ rows }) => done(rows.flat()[0] === 'on' ? new Error('The server is read-only.') : undefined), done)
+}
+
+/** Returns an empty password if the URL contains none. */
+type ParseUrl = (url: string) => PoolConfig & { password: string }
+
+/** Loads `pg`, an optional peer dependency: from where plant-store is installed, or from the working directory. */
+function loadDriver(): Pick<typeof import('pg'), 'Pool'> & { parseUrl: ParseUrl } {
+  for (const base of [import.meta.url, join(process.cwd(), 'package.json')]) {
+    const require = createRequire(base)
+    try {
+      const { Pool } = require('pg') as typeof import('pg')
+      const { parse } = createRequire(require.resolve('pg'))('pg-connection-string') as { parse: ParseUrl }
+      return { Pool, parseUrl: parse }
+    } catch (error) {
+      const [reason] = (error as Error).message.split('\n')
+      if (reason !== "Cannot find module 'pg'")
+        throw new Error(`cannot load the pg driver: ${reason}`, { cause: error })
+    }
+  }
+  throw new Error('the pg driver is not installed (npm install pg)')
 }

@@ -4,9 +4,9 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket'
 import { Client, Pool, type PoolConfig } from 'pg'
-import type { CleanupScope } from '../child-process.ts'
-import { skipWithoutPostgresUrl } from '../skip-reasons.ts'
-import { openTcpProxy, type TcpProxy } from '../wire/tcp-proxy.ts'
+import type { CleanupScope } from './child-process.ts'
+import { skipWithoutPostgresUrl } from './skip-reasons.ts'
+import { openTcpProxy, type TcpProxy } from './tcp-proxy.ts'
 
 /** The length of a SHA-256 digest in bytes. */
 const DIGEST_LENGTH = 32
@@ -92,7 +92,7 @@ async function createDatabase(): OpeningDatabase {
 async function createPglite(): Promise<PGlite> {
   // Optimizing the machine code of PostgreSQL takes longer than the statements of most test files.
   setFlagsFromString('--liftoff-only')
-  const modules = new URL('../../../node_modules/', import.meta.url)
+  const modules = new URL('../../node_modules/', import.meta.url)
   const manifest = await readFile(new URL('@electric-sql/pglite/package.json', modules), 'utf8')
   const { version } = JSON.parse(manifest) as { version: string }
   const cacheDirectory = new URL('.cache/pglite/', modules)
@@ -115,8 +115,20 @@ function hash(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest()
 }
 
+/** The tests of a process share a database, because creating one takes a second. */
+let sharedPglite: Promise<PGlite> | undefined
+
+/** Removes what a test has created. */
+const CLEAN_UP = `DEALLOCATE ALL; RESET ALL;
+  DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$' LOOP
+      EXECUTE format('DROP SCHEMA %I CASCADE', name);
+    END LOOP;
+  END $$;
+  CREATE SCHEMA public`
+
 async function startPglite(): OpeningDatabase {
-  const db = await createPglite()
+  const db = await (sharedPglite ??= createPglite())
   const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 100 })
   await server.start()
   const port = Number(server.getServerConn().split(':').at(-1))
@@ -124,6 +136,6 @@ async function startPglite(): OpeningDatabase {
     { host: '127.0.0.1', port, user: 'postgres', password: '', database: 'postgres' },
     // All connections share a session, so a new connection must remove the prepared statements of the previous one.
     { max: 1, verify: (client, done) => client.query('DEALLOCATE ALL', done) },
-    () => server.stop().finally(() => db.close()),
+    () => server.stop().then(() => db.exec(CLEAN_UP)),
   ]
 }

@@ -20,18 +20,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
-import { startChild, type CleanupScope } from '../child-process.ts'
+import { startChild, type CleanupScope } from './child-process.ts'
 import { findFreePort } from './find-free-port.ts'
 import { waitUntilListening } from './wait-until-listening.ts'
 import { runHaproxy } from './proxies.ts'
 import { listen, getPort } from './service.ts'
-import { skipUnlessNode24 } from '../skip-reasons.ts'
+import { skipUnlessNode24 } from './skip-reasons.ts'
 
 const POSTGRES = '/usr/lib/postgresql'
-export const postgresBin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
+const postgresBin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
 const PGBOUNCER = '/usr/sbin/pgbouncer'
 const HAPROXY = '/usr/sbin/haproxy'
-const PGPOOL = '/usr/sbin/pgpool'
 
 /** Why tests that start their own database servers are skipped; with TEST_REQUIRE_ALL=1, they fail instead. */
 export const skipWithoutDebianServers: string | false =
@@ -42,7 +41,7 @@ if (skipWithoutDebianServers !== false && skipUnlessNode24 === false && process.
   throw new Error(skipWithoutDebianServers)
 
 /** The servers refuse to run as root. Root runs them as the user that the Debian packages create. */
-export const serverUser =
+const serverUser =
   skipWithoutDebianServers === false && process.getuid?.() === 0 ? getOwner('/var/lib/postgresql') : undefined
 
 function getOwner(path: string): { uid: number; gid: number } {
@@ -51,7 +50,7 @@ function getOwner(path: string): { uid: number; gid: number } {
 }
 
 /** Runs a command and returns its stdout. */
-export async function runCommand(file: string, args: readonly string[], asServerUser = false): Promise<string> {
+async function runCommand(file: string, args: readonly string[], asServerUser = false): Promise<string> {
   const options = asServerUser ? { ...serverUser, cwd: '/' } : {}
   const { stdout } = await promisify(execFile)(file, args, options)
   return stdout
@@ -61,7 +60,7 @@ export async function runCommand(file: string, args: readonly string[], asServer
  * Creates a folder that belongs to the servers' user and is removed after the test.
  * @param beforeRemoval stops the processes that use the folder
  */
-export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Promise<void>): string {
+function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Promise<void>): string {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-'))
   if (serverUser !== undefined) chownSync(folder, serverUser.uid, serverUser.gid)
   t.after(async () => {
@@ -76,7 +75,7 @@ export function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Pro
  * @param home its home directory, which also contains its log file
  * @param killSignal the signal that kills it
  */
-export function startProcess(
+function startProcess(
   t: CleanupScope,
   file: string,
   args: readonly string[],
@@ -97,7 +96,7 @@ export function startProcess(
 }
 
 /** Returns the process IDs of the Postgres server with this data directory, the postmaster first. */
-export function findServerPids(data: string): number[] {
+function findServerPids(data: string): number[] {
   try {
     const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
     return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)]
@@ -106,7 +105,7 @@ export function findServerPids(data: string): number[] {
   }
 }
 
-export function sendSignal(pids: readonly number[], signal: NodeJS.Signals): void {
+function sendSignal(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {
     try {
       process.kill(pid, signal)
@@ -133,7 +132,7 @@ export class PostgresServer {
     const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
     await runCommand(join(postgresBin, 'initdb'), [...args, `--pgdata=${data}`], true)
     for (const file of ['localhost.crt', 'localhost.key']) {
-      copyFileSync(new URL(`tls/${file}`, import.meta.url), join(data, file))
+      copyFileSync(new URL(file, import.meta.url), join(data, file))
       chmodSync(join(data, file), 0o600)
       if (serverUser !== undefined) chownSync(join(data, file), serverUser.uid, serverUser.gid)
     }
@@ -240,16 +239,6 @@ export async function query<R extends object>(connectionString: string, text: st
   }
 }
 
-/** Waits until a Postgres server responds through the proxy on a port. */
-export async function waitUntilResponding(port: number): Promise<void> {
-  try {
-    await query(`postgres://plants@127.0.0.1:${port}/postgres`, 'SELECT 1')
-  } catch {
-    await sleep(20)
-    await waitUntilResponding(port)
-  }
-}
-
 /** Starts Debian's PgBouncer in transaction mode in front of a server. Returns its port. */
 export async function startPgbouncer(t: CleanupScope, server: PostgresServer, poolSize = 10): Promise<number> {
   const [folder, port] = [createServerDirectory(t), await findFreePort()]
@@ -264,44 +253,6 @@ export async function startPgbouncer(t: CleanupScope, server: PostgresServer, po
   writeFileSync(file, lines.join('\n'))
   startProcess(t, PGBOUNCER, ['--quiet', file])
   await waitUntilListening(port)
-  return port
-}
-
-/** Why tests that start Pgpool-II are skipped; with TEST_REQUIRE_ALL=1, they fail instead. */
-export const skipWithoutPgpool: string | false =
-  skipWithoutDebianServers || (!existsSync(PGPOOL) && 'pgpool is not installed')
-if (skipWithoutPgpool !== skipWithoutDebianServers && process.env['TEST_REQUIRE_ALL'] === '1')
-  throw new Error(skipWithoutPgpool as string)
-
-/**
- * Starts Debian's Pgpool-II in front of a primary and a standby. It sends every query that it considers a read to the
- * standby. Returns its port.
- */
-export async function startPgpool(
-  t: CleanupScope,
-  servers: readonly [primary: PostgresServer, standby: PostgresServer],
-  settings: readonly string[] = [],
-): Promise<number> {
-  const [folder, port] = [createServerDirectory(t), await findFreePort()]
-  const file = join(folder, 'pgpool.conf')
-  const lines = [
-    `backend_clustering_mode = 'streaming_replication'`,
-    `listen_addresses = '127.0.0.1'\nport = ${port}\nunix_socket_directories = '${folder}'`,
-    `pcp_listen_addresses = ''\npcp_port = ${await findFreePort()}\npcp_socket_dir = '${folder}'`,
-    `pid_file_name = '${folder}/pid'\nlogdir = '${folder}'\nwork_dir = '${folder}'`,
-    `num_init_children = 30\nload_balance_mode = on\nsr_check_user = 'plants'\nsr_check_period = 1`,
-    ...servers.map(
-      (server, index) =>
-        `backend_hostname${index} = '127.0.0.1'\nbackend_port${index} = ${server.port}\nbackend_weight${index} = ${index}`,
-    ),
-    ...settings,
-  ]
-  writeFileSync(file, `${lines.join('\n')}\n`)
-  const args = ['-n', '-f', file, '-a', join(folder, 'hba'), '-F', join(folder, 'pcp')]
-  // The child processes of Pgpool-II would survive SIGKILL.
-  startProcess(t, PGPOOL, args, folder, 'SIGINT')
-  await waitUntilListening(port)
-  await waitUntilResponding(port)
   return port
 }
 
@@ -335,25 +286,4 @@ async function serveHealthChecks(t: CleanupScope, server: PostgresServer): Promi
   await listen(checks)
   t.after(() => checks.close())
   return getPort(checks)
-}
-
-/**
- * Counts the database sessions of the standalone server, five times a second. Returns a function that stops the count
- * and resolves with its maximum.
- * @param server the server to query, in a separate session; the server may be unreachable at times
- */
-export function trackPeakSessions(server: Pick<PostgresServer, 'query'>): () => Promise<number> {
-  const stopping = new AbortController()
-  async function poll(peak = 0): Promise<number> {
-    if (stopping.signal.aborted) return peak
-    const sessions = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'plant-store'"
-    const rows = await server.query<{ count: number }>(sessions).catch(() => [])
-    await sleep(200)
-    return poll(Math.max(peak, rows[0]?.count ?? 0))
-  }
-  const finalPeak = poll()
-  return () => {
-    stopping.abort()
-    return finalPeak
-  }
 }

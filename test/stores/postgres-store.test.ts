@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Client } from 'pg'
+import { storeConformance } from '../../src/conformance/store-conformance.ts'
+import type { NewPlant } from '../../src/plants/plant.ts'
+import { applyMigrations, MIGRATIONS } from '../../src/stores/postgres/migrations.ts'
+import { postgresStore, schema } from '../../src/stores/postgres/postgres-store.ts'
+import { openDatabase, skipWithoutPostgres } from '../support/postgres-database.ts'
+
+const PAGE = { limit: 1000, maxBytes: 131_072 }
+const plant = (id: bigint, name = 'Monstera'): NewPlant => ({ id, name })
+
+test('postgresStore', async (t) => {
+  const database = await openDatabase(t)
+  const { config } = database
+  const pool = database.openPool()
+  const store = postgresStore(pool)
+  await store.migrate()
+
+  /** Changes the setting for new sessions, and ends the others. */
+  async function setReadOnly(setting: string) {
+    const client = new Client(config)
+    await client.connect()
+    await client.query(`BEGIN READ WRITE; ALTER DATABASE ${config.database} ${setting}; COMMIT`)
+    await client.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
+    await client.end()
+  }
+
+  const tests: [string, () => Promise<void>][] = []
+  storeConformance({
+    test: (name, run) => tests.push([name, run]),
+    async create() {
+      await pool.query('TRUNCATE public.plant_store_plants')
+      return store
+    },
+    ...(skipWithoutPostgres === false && {
+      breakWrites: () => setReadOnly('SET default_transaction_read_only = on'),
+      restore: () => setReadOnly('RESET default_transaction_read_only'),
+    }),
+  })
+  for (const [name, run] of tests) await t.test(name, run)
+})
+
+describe('the table option', () => {
+  for (const table of ['plants', 'a.b; DROP TABLE c', 'Public.plants', 'a.b.c', 'a."b', 'a."b"c"', '', 'a.']) {
+    test(`rejects ${JSON.stringify(table)}`, () => {
+      assert.throws(() => postgresStore({ connect: () => assert.fail() }, { table }), {
+        name: 'TypeError',
+        message: /^options.table must be a schema and a table/,
+      })
+    })
+  }
+
+  test('accepts quoted names', async (t) => {
+    const pool = (await openDatabase(t)).openPool()
+    await pool.query('CREATE SCHEMA "my ""own"" schema"')
+    const store = postgresStore(pool, { table: '"my ""own"" schema"."Plants; --"' })
+    await store.migrate()
+    await store.ping()
+    assert.equal(await store.create('ada', plant(1n)), true)
+    assert.equal(await store.create('ada', plant(1n)), false)
+  })
+})
+
+describe('tables that the store cannot use', () => {
+  const COLUMNS = 'owner text COLLATE "C" NOT NULL, id bigint NOT NULL, name text NOT NULL, tag text'
+  const NEEDS_KEY = /^The table public.plant_store_plants needs the key PRIMARY KEY \(owner COLLATE "C", id\)\.$/
+  const tables: [name: string, sql: string, message: RegExp][] = [
+    ['a missing table', 'SELECT 1', /relation "public.plant_store_plants" does not exist/],
+    ['no key', `CREATE TABLE plant_store_plants (${COLUMNS})`, NEEDS_KEY],
+    ['a key on the id only', `CREATE TABLE plant_store_plants (${COLUMNS}, PRIMARY KEY (id))`, NEEDS_KEY],
+    [
+      'a partial key',
+      `CREATE TABLE plant_store_plants (${COLUMNS}); CREATE UNIQUE INDEX ON plant_store_plants (owner, id) WHERE id > 0`,
+      NEEDS_KEY,
+    ],
+    [
+      'another collation',
+      'CREATE TABLE plant_store_plants (owner text COLLATE "POSIX", id bigint, name text, tag text, PRIMARY KEY (owner, id))',
+      NEEDS_KEY,
+    ],
+    [
+      'a missing column',
+      'CREATE TABLE plant_store_plants (owner text COLLATE "C", id bigint, name text, PRIMARY KEY (owner, id))',
+      /column "tag" of relation "plant_store_plants" does not exist/,
+    ],
+    [
+      'a name that is not text',
+      'CREATE TABLE plant_store_plants (owner text COLLATE "C", id bigint, name jsonb, tag text, PRIMARY KEY (owner, id))',
+      /column "name" is of type jsonb but expression is of type text/,
+    ],
+    [
+      'an id that is text',
+      'CREATE TABLE plant_store_plants (owner text COLLATE "C", id text, name text, tag text, PRIMARY KEY (owner, id))',
+      /operator does not exist: text = bigint/,
+    ],
+    [
+      'a generated id',
+      `CREATE TABLE plant_store_plants (owner text COLLATE "C", id bigint GENERATED ALWAYS AS IDENTITY, name text, tag text, PRIMARY KEY (owner, id))`,
+      /cannot insert a non-DEFAULT value into column "id"/,
+    ],
+    [
+      'another unique index',
+      `CREATE TABLE plant_store_plants (${COLUMNS}, PRIMARY KEY (owner, id)); CREATE UNIQUE INDEX names ON plant_store_plants (name)`,
+      /^The table public.plant_store_plants has another unique index: drop names\.$/,
+    ],
+  ]
+  for (const [name, sql, message] of tables) {
+    test(`ping reports ${name} in one line`, async (t) => {
+      const pool = (await openDatabase(t)).openPool()
+      await pool.query(sql)
+      const store = postgresStore(pool)
+      await assert.rejects(store.ping(), (error: Error) => {
+        assert.match(error.message, message)
+        assert.doesNotMatch(error.message, /\n/)
+        return true
+      })
+      // Nothing is created twice, and a new id is never a conflict.
+      await store.create('ada', plant(1n)).catch(() => undefined)
+      const isNew = name === 'another unique index'
+      const result = await store.create('ada', plant(isNew ? 2n : 1n)).catch(() => 'rejected')
+      assert.notEqual(result, !isNew)
+    })
+  }
+
+  test('a plant that the database rejects does not affect the others of its batch', async (t) => {
+    const pool = (await openDatabase(t)).openPool()
+    await pool.query(schema)
+    await pool.query(`ALTER TABLE plant_store_plants ADD CHECK (name <> 'bad')`)
+    const store = postgresStore(pool)
+    const results = await Promise.allSettled(
+      ['good', 'bad', 'fine', 'good', 'bad'].map((name, index) => store.create('ada', plant(BigInt(index), name))),
+    )
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'rejected'],
+    )
+    const { plants } = await store.list('ada', PAGE)
+    assert.deepEqual(
+      plants.map(({ id }) => id),
+      [0n, 2n, 3n],
+    )
+  })
+
+  test('ids are exact if the application parses int8 as a number', async (t) => {
+    const pool = (await openDatabase(t)).openPool({ types: { getTypeParser: () => Number } })
+    const store = postgresStore(pool)
+    await pool.query(schema)
+    assert.equal(await store.create('ada', plant(9_007_199_254_740_993n)), true)
+    assert.equal(await store.delete('ada', 9_007_199_254_740_993n), true)
+  })
+})
+
+describe('migrate', () => {
+  test('creates the table with the collation C and the key', async (t) => {
+    const pool = (await openDatabase(t)).openPool()
+    await postgresStore(pool).migrate()
+    const { rows } = await pool.query<{ definition: string }>(
+      `SELECT attname || ' ' || format_type(atttypid, atttypmod) || coalesce(' ' || collname, '') AS definition
+       FROM pg_attribute LEFT JOIN pg_collation AS c ON c.oid = attcollation
+       WHERE attrelid = 'plant_store_plants'::regclass AND attnum > 0 ORDER BY attnum`,
+    )
+    assert.deepEqual(
+      rows.map(({ definition }) => definition),
+      ['owner text C', 'id bigint', 'name text default', 'tag text default'],
+    )
+  })
+
+  const ADD_COLUMN = {
+    column: 'planted_at',
+    sql: (table: string) => `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS planted_at timestamptz`,
+  }
+
+  test('adds the column of a later version while an older process runs', async (t) => {
+    const pool = (await openDatabase(t)).openPool()
+    const older = postgresStore(pool)
+    await older.migrate()
+    await older.create('ada', plant(1n))
+    await applyMigrations(
+      ({ text }, values) => pool.query({ text, values, rowMode: 'array' }),
+      'public.plant_store_plants',
+      [...MIGRATIONS, ADD_COLUMN],
+    )
+    await pool.query('SELECT planted_at FROM plant_store_plants')
+    await older.migrate()
+    await older.ping()
+    assert.equal(await older.create('ada', plant(2n)), true)
+    assert.equal((await older.list('ada', PAGE)).plants.length, 2)
+    assert.equal(await older.delete('ada', 1n), true)
+  })
+
+  test('can run in several processes at the same time', { skip: skipWithoutPostgres }, async (t) => {
+    const pool = (await openDatabase(t)).openPool()
+    const send: Parameters<typeof applyMigrations>[0] = ({ text }, values) =>
+      pool.query({ text, values, rowMode: 'array' })
+    const migrations = [...MIGRATIONS, ADD_COLUMN] as const
+    await Promise.all(Array.from({ length: 8 }, () => applyMigrations(send, 'public.plant_store_plants', migrations)))
+    await postgresStore(pool).ping()
+  })
+
+  test('needs no privilege if there is nothing to do', { skip: skipWithoutPostgres }, async (t) => {
+    const database = await openDatabase(t)
+    const { config } = database
+    const pool = database.openPool()
+    await pool.query(schema)
+    const role = `role_${config.database}`
+    await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
+    t.after(async () => {
+      const client = new Client({ ...config, database: 'postgres' })
+      await client.connect()
+      await client.query(`DROP ROLE ${role}`)
+      await client.end()
+    })
+    const store = postgresStore(database.openPool({ user: role, password: 'x' }))
+    await store.migrate()
+    await assert.rejects(store.ping(), /permission denied for table plant_store_plants/)
+    await pool.query(`GRANT SELECT, INSERT, DELETE ON plant_store_plants TO ${role}`)
+    await store.ping()
+    assert.equal(await store.create('ada', plant(1n)), true)
+    await pool.query('DROP TABLE plant_store_plants')
+    await assert.rejects(store.migrate(), /permission denied for schema public/)
+    await pool.query(`DROP OWNED BY ${role}`)
+  })
+})
