@@ -1,72 +1,44 @@
-import { isBuiltin } from 'node:module'
-import type { MaybePromise } from '../legacy/maybe-promise.ts'
-import type { Store } from '../legacy/plants/store.ts'
-import { memoryStore } from '../legacy/stores/memory-store.ts'
-import type { StoreSettings } from './postgres/open-postgres.ts'
-import { isSameDatabase } from './postgres/postgres-url.ts'
+import type { MaybePromise, Store } from '../plants/store.ts'
+import { memoryStore } from './memory-store.ts'
+import type { PostgresSettings } from './postgres/open-postgres.ts'
+
+/** The settings of the standalone server that concern its store. Other stores need a part of those for Postgres. */
+export type StoreSettings = PostgresSettings
 
 interface StoreScheme {
   readonly example: string
-  readonly unavailableReason?: string | undefined
   readonly pattern: RegExp
-  /** Whether all processes that open this URL see the same plants. */
-  readonly isShared: (url: string) => boolean
-  /** Whether two URLs refer to the same store: only their passwords may differ. @throws Error if a URL is malformed */
-  readonly isSame: (one: string, other: string) => boolean
   /** Opens the store. The code for the database is imported only when this function is called. */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 
-export const STORE_SCHEMES: readonly StoreScheme[] = [
-  { example: 'memory:', pattern: /^memory:$/, isShared: () => false, isSame: Object.is, open: memoryStore },
-  {
+const STORE_SCHEMES: Readonly<Record<string, StoreScheme>> = {
+  memory: { example: 'memory:', pattern: /^memory:$/, open: () => memoryStore() },
+  sqlite: {
     example: 'sqlite:plants.db',
-    unavailableReason: isBuiltin('node:sqlite') ? undefined : 'SQLite needs Node 22.13 or later',
-    // Some drivers accept `sqlite://plants.db`. Here, SQLite would get the path `//plants.db`.
+    // `sqlite://plants.db` would be the file /plants.db, which is rarely what is meant.
     pattern: /^sqlite:(?!\/\/)[^]/,
-    // SQLite URLs may refer to in-memory databases.
-    isShared: (url) => !/:memory:|mode=memory|vfs=memdb/.test(url),
-    isSame: Object.is,
-    open: openSqlite,
+    async open(url, { migrate, storeTimeoutMs }) {
+      const { sqliteStore, MAX_BUSY_TIMEOUT_MS } = await import('./sqlite/sqlite-store.ts')
+      // Shorter than the timeout of the store call, so that clients get 50300 (nothing was done) instead of 50301.
+      const busyTimeoutMs = Math.min(MAX_BUSY_TIMEOUT_MS, Math.floor(storeTimeoutMs / 2))
+      return sqliteStore(url.slice('sqlite:'.length), { migrate, busyTimeoutMs })
+    },
   },
-  {
+  postgres: {
     example: 'postgres://user:password@host/database',
     pattern: /^postgres(?:ql)?:\/\/./,
-    isShared: () => true,
-    isSame: isSameDatabase,
-    open: async (...args) => (await import('./postgres/open-postgres.ts')).openPostgres(...args),
+    open: async (url, settings) => (await import('./postgres/open-postgres.ts')).openPostgres(url, settings),
   },
-]
-
-async function openSqlite(url: string, { migrate, storeTimeoutMs, onEvent }: StoreSettings): Promise<Store> {
-  const { sqliteStore } = await import('./sqlite/sqlite-store.ts')
-  // Node 22 warns that SQLite is experimental, but each line of the standalone server's log must be JSON.
-  const emitWarning = process.emitWarning.bind(process)
-  // `Boolean` serves as a no-op.
-  process.emitWarning = Boolean
-  process.getBuiltinModule('node:sqlite')
-  process.emitWarning = emitWarning
-  return sqliteStore(url.slice('sqlite:'.length), {
-    // Shorter than the timeout of the store call, so that the client gets 50300 (nothing was done) instead of 50301.
-    busyTimeoutMs: Math.ceil(0.4 * storeTimeoutMs),
-    migrate,
-    onWarning: (message) => onEvent('warning', message),
-  })
 }
 
-const findScheme = (url: string): StoreScheme | undefined => STORE_SCHEMES.find(({ pattern }) => pattern.test(url))
+/** One URL of each scheme, for messages. */
+export const STORE_URL_EXAMPLES: readonly string[] = Object.values(STORE_SCHEMES).map(({ example }) => example)
 
-export const schemeOf = (url: string): string => url.slice(0, url.indexOf(':'))
-export const isStoreUrl = (url: string): boolean => findScheme(url) !== undefined
-export const isSharedStore = (url: string): boolean => findScheme(url)!.isShared(url)
+/** Returns the scheme of a store URL: `memory`, `sqlite` or `postgres`. Returns undefined if the URL isn't valid. */
+export const schemeOf = (url: string): string | undefined =>
+  Object.keys(STORE_SCHEMES).find((scheme) => STORE_SCHEMES[scheme]!.pattern.test(url))
 
-export function isSameStore(one: string, other: string): boolean {
-  const { pattern, isSame } = findScheme(one)!
-  return pattern.test(other) && isSame(one, other)
-}
-
-export async function openStore(url: string, settings: StoreSettings): Promise<Store> {
-  const { unavailableReason, open } = findScheme(url)!
-  if (unavailableReason !== undefined) throw new Error(unavailableReason)
-  return open(url, settings)
-}
+/** @param url a URL that has a scheme */
+export const openStore = async (url: string, settings: StoreSettings): Promise<Store> =>
+  STORE_SCHEMES[schemeOf(url)!]!.open(url, settings)

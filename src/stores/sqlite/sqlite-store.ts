@@ -1,89 +1,56 @@
 /**
- * A store that keeps plants in an SQLite database.
+ * A store that keeps plants in a SQLite database.
  * @module plant-store/sqlite
  */
 
-import { MAX_TIMER_MS, withDefaults, invalidOption, type Resolved } from '../../legacy/option-checks.ts'
-import { wrapEncodedList } from '../../legacy/plants/encoded-list.ts'
-import { SEPARATOR, tagOf } from '../../legacy/plants/plant.ts'
-import type { Store } from '../../legacy/plants/store.ts'
-import { encodeUtf8 } from '../../legacy/plants/text.ts'
-import { textLength } from '../../legacy/stores/batch-size.ts'
-import { metricsOf } from '../store-metrics.ts'
-import { PageBuilder } from '../../legacy/stores/page-builder.ts'
-import { openConnection } from './connection.ts'
-import type { SqliteHandle } from './handle.ts'
-import { INSERT_PLANT, WriteQueue } from './write-queue.ts'
-
-export type { SqliteHandle, SqliteStatement, SqliteValue } from './handle.ts'
+import { Buffer } from 'node:buffer'
+import type { StatementSync } from 'node:sqlite'
+import { MAX_INT64, MIN_INT64, type NewPlant } from '../../plants/plant.ts'
+import type { Page, PageRequest, Store } from '../../plants/store.ts'
+import { COLUMNS, openDatabaseFile, type DatabaseFile } from './database-file.ts'
+import { createWriteQueue } from './write-queue.ts'
 
 /** Options of {@link sqliteStore}. */
 export interface SqliteStoreOptions {
   /**
-   * How long a call waits while another process has the database locked, in milliseconds; 0 or more. After that, the
-   * call fails, and the operation isn't executed later. Must be lower than the service's `storeTimeoutMs`.
-   * @default 4_000
-   */
-  readonly busyTimeoutMs?: number | undefined
-  /**
-   * The maximum number of creates and deletes per commit, at least 1. A commit blocks the event loop, so a batch also
-   * ends once it contains about a million characters of names and tags.
+   * How long a call waits for a file that another process has locked, in milliseconds, from 0 to 1,000. Waiting blocks
+   * the event loop.
    * @default 1_000
    */
-  readonly maxBatch?: number | undefined
+  readonly busyTimeoutMs?: number | undefined
   /** Whether to create the file and the table if they don't exist. @default true */
   readonly migrate?: boolean | undefined
-  /**
-   * Called with a one-line warning for the operator, for example that the WAL is large. Warnings never contain plant
-   * data. Exceptions that this function throws are ignored.
-   * @default a no-op
-   */
-  readonly onWarning?: ((message: string) => void) | undefined
 }
 
-/** A store that keeps plants in an SQLite database. */
+/** A store that keeps plants in a SQLite database. */
 export interface SqliteStore extends Store {
-  /** Resolves if the store can currently create and delete plants, and rejects otherwise. */
-  ping(): Promise<void>
-  /**
-   * Waits for the queued creates and deletes, and then closes the database if the store opened it. Can be called more
-   * than once.
-   */
+  /** Throws if the store can't create and delete plants now. */
+  ping(): void
+  /** Waits for the queued creates and deletes, and then closes the database. Can be called more than once. */
   close(): Promise<void>
   /** Calls `close`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const DEFAULT_OPTIONS: Resolved<SqliteStoreOptions> = {
-  busyTimeoutMs: 4000,
-  maxBatch: 1000,
-  migrate: true,
-  onWarning: () => undefined,
-}
+/** The maximum and the default of {@link SqliteStoreOptions.busyTimeoutMs}. */
+export const MAX_BUSY_TIMEOUT_MS = 1000
 
-/** How long a ping waits for the write lock. `/readyz` must reflect a change within 2 s. */
-const PING_TIMEOUT_MS = 1000
+const INSERT = `INSERT INTO plants (${COLUMNS})`
+/** Naming the key makes SQLite reject a table without exactly this key, and report other duplicates as errors. */
+const ON_CONFLICT = 'ON CONFLICT (owner COLLATE BINARY, id) DO NOTHING'
 
-/**
- * Lets SQLite generate the JSON: it's the same text that `encodeFields` would produce, and faster than encoding the
- * plants in JavaScript.
- */
-const SELECT_PLANTS = `
-  SELECT id, substr(iif(tag IS NULL, json_object('name', name), json_object('name', name, 'tag', tag)), 2) || '${SEPARATOR}'
-  FROM main.plants WHERE owner = ?`
+/** Reading some rows at a time is faster than an iterator, and takes little memory even if each of them is large. */
+const MAX_ROWS = 16
 
 /**
  * Creates a store that keeps plants in a SQLite file. Acknowledged writes survive kill -9 and power loss: a create or
  * delete resolves once it is committed with `synchronous=FULL`. Writes that arrive in the same tick of the event loop
- * share a commit.
- *
- * Several processes on the same machine can share a file. If you pass an open database, don't use it for anything else:
- * the store sets pragmas and runs transactions on it. `close` only closes a database that the store opened itself.
- * @param source a path (requires Node 22.13 or later), or an open database from `node:sqlite` or better-sqlite3
- * @throws TypeError if the source or an option is invalid
+ * share a commit. Several processes on the same machine can share a file. Needs Node 22.13 or later.
+ * @param path the path of the file, which is created with mode 600 if it doesn't exist
+ * @throws TypeError if the path looks like a mistake, or an option is invalid
  * @throws StoreUnavailableError if the file is locked, or for another reason that retrying can resolve
- * @throws Error if the file can't be opened or written, isn't a plant-store database of this schema version, or is
- *   missing or empty although it has a WAL
+ * @throws Error if the file can't be opened or written, isn't a plant-store database, or is missing or empty although it
+ *   has a WAL (`-wal`); the file is left unchanged
  *
  * @example
  * import { createServer } from 'node:http'
@@ -95,64 +62,71 @@ const SELECT_PLANTS = `
  *
  * createServer(plants).listen(3000)
  */
-export function sqliteStore(source: string | SqliteHandle, options: SqliteStoreOptions = {}): SqliteStore {
-  const resolvedOptions = withDefaults(options, DEFAULT_OPTIONS, { busyTimeoutMs: { min: 0, max: MAX_TIMER_MS } })
-  // For SQLite, an empty path means a temporary database that is deleted when it's closed.
-  const isPath = typeof source === 'string' && source !== ''
-  if (!isPath && typeof (source as Partial<SqliteHandle> | null | undefined)?.prepare !== 'function') {
-    throw invalidOption('source', 'a path or an open database', source)
+export function sqliteStore(path: string, options: SqliteStoreOptions = {}): SqliteStore {
+  const { busyTimeoutMs = MAX_BUSY_TIMEOUT_MS, migrate = true } = options
+  if (!Number.isInteger(busyTimeoutMs) || busyTimeoutMs < 0 || busyTimeoutMs > MAX_BUSY_TIMEOUT_MS) {
+    throw new TypeError(`options.busyTimeoutMs must be a whole number from 0 to ${MAX_BUSY_TIMEOUT_MS}`)
   }
-  const connection = openConnection(source, resolvedOptions)
-  const insert = connection.prepare(`${INSERT_PLANT} VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`)
-  const remove = connection.prepare('DELETE FROM main.plants WHERE owner = ? AND id = ?')
-  const readFirstPage = connection.prepareQuery(`${SELECT_PLANTS} ORDER BY id LIMIT ?`)
-  const readNextPage = connection.prepareQuery(`${SELECT_PLANTS} AND id > ? ORDER BY id LIMIT ?`)
-  const readIds = connection.prepareQuery('SELECT id FROM main.plants WHERE owner = ? AND id > ? LIMIT ?')
-  const writeQueue = new WriteQueue(connection, {
-    ...resolvedOptions,
-    onBatch: (size) => metricsOf(store).onBatch(size),
-  })
-  let closing: Promise<void> | undefined
-  const close = (): Promise<void> => (closing ??= writeQueue.onIdle().then(() => connection.close()))
+  return openDatabaseFile(path, { busyTimeoutMs, migrate }, createStore)
+}
 
-  const store: SqliteStore = {
-    create(owner, plant) {
-      const { id, name } = plant
-      const tag = tagOf(plant) ?? null
-      return writeQueue.add(() => insert.run(owner, id, name, tag).changes > 0, textLength(plant))
+function createStore(file: DatabaseFile): SqliteStore {
+  const { database, toStoreError, checkPath } = file
+  const insert = database.prepare(`${INSERT} VALUES (?, ?, ?, ?) ${ON_CONFLICT}`)
+  const remove = database.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
+  const insertNothing = database.prepare(`${INSERT} SELECT ${COLUMNS} FROM plants WHERE false ${ON_CONFLICT}`)
+  const select = database.prepare('SELECT id, name, tag FROM plants WHERE owner = ? AND id >= ? ORDER BY id LIMIT ?')
+  // As numbers, ids beyond 2^53 would be rounded.
+  select.setReadBigInts(true)
+  // Arrays are faster than objects. Node before 22.16 only returns objects.
+  if ('setReturnArrays' in select) select.setReturnArrays(true)
+  const queue = createWriteQueue(file)
+  let isOpen = true
+  // Fails if the file is read-only, which SQLite opens for reading.
+  insertNothing.run()
+
+  async function close(): Promise<void> {
+    // Writes are committed in order: when this one has settled, the others have too.
+    await queue.add(() => true).catch(() => undefined)
+    if (isOpen) database.close()
+    isOpen = false
+  }
+
+  return {
+    create: (owner, { id, name, tag }) => queue.add(() => insert.run(owner, id, name, tag ?? null).changes > 0),
+    delete: (owner, id) => queue.add(() => remove.run(owner, id).changes > 0),
+    list(owner, request) {
+      try {
+        return readPage(select, owner, request)
+      } catch (error) {
+        throw toStoreError(error)
+      }
     },
-    list: wrapEncodedList((owner, request) =>
-      connection.retryWhileBusy(() => {
-        const { after } = request
-        // One extra row reveals whether there is a next page.
-        const limit = request.limit + 1
-        const builder = new PageBuilder(request)
-        for (const row of after === undefined ? readFirstPage(owner, limit) : readNextPage(owner, after, limit)) {
-          const [id, json] = (Array.isArray(row) ? row : Object.values(row as object)) as [bigint, string]
-          if (!builder.add(id, encodeUtf8(json))) break
-          // The page is full. Only the id of the next plant is read, because the plant itself might be large.
-          if (!builder.hasReachedMaxBytes) continue
-          builder.hasMore = [...readIds(owner, id, 1)].length > 0
-          break
-        }
-        return builder.page
-      }),
-    ),
-    delete: (owner, id) => writeQueue.add(() => remove.run(owner, id).changes > 0),
-    ping: () =>
-      connection.retryWhileBusy(
-        () => writeQueue.checkWritable(),
-        Math.min(PING_TIMEOUT_MS, resolvedOptions.busyTimeoutMs),
-      ),
+    ping() {
+      checkPath()
+      queue.checkWritable(() => insertNothing.run())
+    },
     close,
     [Symbol.asyncDispose]: close,
   }
-  metricsOf(store).gauges = [
-    [
-      'plant_store_sqlite_log_bytes',
-      'Bytes in the SQLite WAL before the last commit or ping.',
-      () => connection.walBytes,
-    ],
-  ]
-  return store
+}
+
+function readPage(select: StatementSync, owner: string, { limit, maxBytes, after }: PageRequest): Page {
+  const plants: NewPlant[] = []
+  let bytes = 0
+  let from = after === undefined ? MIN_INT64 : after + 1n
+  while (from <= MAX_INT64) {
+    // One extra row reveals whether there is a next page.
+    const count = Math.min(limit + 1 - plants.length, MAX_ROWS)
+    const rows = select.all(owner, from, count)
+    for (const row of rows) {
+      const [id, name, tag] = (Array.isArray(row) ? row : Object.values(row)) as [bigint, string, string | null]
+      if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
+      plants.push(tag === null ? { id, name } : { id, name, tag })
+      bytes += Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
+      from = id + 1n
+    }
+    if (rows.length < count) break
+  }
+  return { plants, hasMore: false }
 }

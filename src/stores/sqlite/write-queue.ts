@@ -1,140 +1,84 @@
-import { StoreUnavailableError } from '../../legacy/plants/store.ts'
-import { clearTimeout, performance, setImmediate, setTimeout } from '../../legacy/timers.ts'
-import { nextBatchSize, type QueuedWrite } from '../../legacy/stores/batch-size.ts'
-import { LOCK_RETRY_MS, type SqliteConnection } from './connection.ts'
-import { isBusy } from './errors.ts'
-import type { SqliteStatement } from './handle.ts'
+import { setImmediate } from 'node:timers'
+import { BUSY, CONSTRAINT, FULL, hasResultCode, SET_APPLICATION_ID, TOOBIG } from './database-file.ts'
+import type { DatabaseFile } from './database-file.ts'
 
-/** The interval between probe writes while writes are failing. */
-const PROBE_INTERVAL_MS = 1000
+/** A commit blocks the event loop, so it contains at most this many creates and deletes. */
+const MAX_BATCH = 256
 
-/** The start of an INSERT. It names the columns, because the application might have added more columns to the table. */
-export const INSERT_PLANT = 'INSERT INTO main.plants (owner, id, name, tag)'
-
-type Write = () => boolean
-type Entry = QueuedWrite<Write, boolean>
-
-interface WriteQueueOptions {
-  readonly busyTimeoutMs: number
-  readonly maxBatch: number
-  readonly onBatch: (size: number) => void
+interface QueuedWrite {
+  readonly write: () => boolean
+  readonly resolve: (result: boolean) => void
+  readonly reject: (error: Error) => void
 }
 
-/**
- * Commits writes in the order in which they were added. Writes that are added in the same event-loop tick share a
- * transaction, up to the limits of a batch.
- */
-export class WriteQueue {
-  readonly #connection: SqliteConnection
-  readonly #options: WriteQueueOptions
-  /** While this is not empty, `#commitNextBatch` is scheduled. */
-  readonly #queue: Entry[] = []
-  readonly #emptyInsert: SqliteStatement
-  #nextProbeAt = 0
-  #retryTimer: NodeJS.Timeout | undefined
-  /** When `#retryTimer` will try a locked database again; Infinity if the timer isn't set. */
-  #retryAt = Infinity
+export interface WriteQueue {
+  /** Resolves with the result of the write once it is committed. */
+  add(write: () => boolean): Promise<boolean>
+  /** Checks that writes can be committed. @param emptyWrite a write that changes nothing */
+  checkWritable(emptyWrite: () => unknown): void
+}
 
-  constructor(connection: SqliteConnection, options: WriteQueueOptions) {
-    this.#connection = connection
-    this.#options = options
-    // An owner can't be empty, so this selects and inserts nothing.
-    this.#emptyInsert = connection.prepare(
-      `${INSERT_PLANT} SELECT owner, id, name, tag FROM main.plants WHERE owner = ''`,
-    )
-  }
+/** Commits the writes of an event-loop tick in one transaction, because each commit waits for the disk. */
+export function createWriteQueue({ database, toStoreError }: DatabaseFile): WriteQueue {
+  const begin = database.prepare('BEGIN IMMEDIATE')
+  const commit = database.prepare('COMMIT')
+  const rollback = database.prepare('ROLLBACK')
+  const queue: QueuedWrite[] = []
+  /** Whether a transaction has failed since `checkWritable` last succeeded. */
+  let hasFailed = false
 
-  /** Resolves once the write is committed, with the write's result. */
-  add(write: Write, length = 0): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const now = performance.now()
-      const expiresAt = now + this.#options.busyTimeoutMs
-      const isFirst = this.#queue.push({ write, length, expiresAt, resolve, reject }) === 1
-      // A test's fake timers might have dropped the retry timer. In that case, the retry is overdue.
-      if (isFirst || now > this.#retryAt) this.#scheduleCommit()
-    })
-  }
-
-  /** Waits until all queued writes have settled, by adding a no-op write after them. */
-  async onIdle(): Promise<void> {
-    if (this.#queue.length > 0) await this.add(() => true).catch(() => undefined)
-  }
-
-  /**
-   * Checks that the database is writable: takes the write lock and runs a statement that inserts nothing. After a write
-   * has failed, actually writes a plant instead.
-   * @throws Error if plants can't be created now
-   */
-  checkWritable(): void {
-    if (this.#connection.writeError !== undefined) return this.#probeWrite()
-    this.#connection.transaction(() => this.#emptyInsert.run())
-  }
-
-  #probeWrite(): void {
-    const now = performance.now()
+  function transaction<T>(run: () => T): T {
+    let isCommitting = false
     try {
-      if (now < this.#nextProbeAt) throw this.#connection.writeError
-      this.#nextProbeAt = now + PROBE_INTERVAL_MS
-      this.#connection.transaction(() => {
-        // The name fills two pages of the file, so this fails if the disk is full.
-        this.#connection.prepare(`${INSERT_PLANT} VALUES ('', 0, hex(zeroblob(4096)), NULL)`).run()
-        this.#connection.prepare("DELETE FROM main.plants WHERE owner = ''").run()
-      })
-      this.#connection.writeError = undefined
+      begin.run()
+      const result = run()
+      isCommitting = true
+      commit.run()
+      return result
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error
-      // The outcome of the probe's own write might be unknown, but nothing was done for the caller of this method.
-      throw new StoreUnavailableError(error.message, { cause: error.cause })
+      try {
+        rollback.run()
+      } catch {
+        // SQLite has already rolled the transaction back, or it never began.
+      }
+      hasFailed ||= !hasResultCode(error, BUSY)
+      // A commit that found the disk full has not been written completely. After any other error, such as a failed
+      // fsync, the WAL might contain the transaction, and the next process that opens the file would recover it.
+      throw toStoreError(error, isCommitting && !hasResultCode(error, BUSY, FULL))
     }
   }
 
-  readonly #commitNextBatch = (): void => {
-    const isLocked = !this.#commit(this.#queue.slice(0, nextBatchSize(this.#queue, this.#options.maxBatch)))
-    if (this.#queue.length === 0) return
-    if (!isLocked) return this.#scheduleCommit()
-    this.#retryAt = performance.now() + LOCK_RETRY_MS
-    this.#retryTimer = setTimeout(this.#commitNextBatch, LOCK_RETRY_MS)
-  }
-
-  #scheduleCommit(): void {
-    clearTimeout(this.#retryTimer)
-    this.#retryAt = Infinity
-    setImmediate(this.#commitNextBatch)
-  }
-
-  /**
-   * Commits a batch. If a write fails, splits the batch in half repeatedly until the failing write is alone, so that
-   * the other writes succeed.
-   * @returns false if the database is locked; the unexpired writes then remain in the queue
-   */
-  #commit(batch: readonly Entry[]): boolean {
+  function commitBatch(): void {
+    const batch = queue.splice(0, MAX_BATCH)
+    if (queue.length > 0) setImmediate(commitBatch)
     try {
-      // The last commit failed. If this one failed too, the outcome of its writes would be unknown. Probing first means
-      // that these writes fail with "nothing was done" instead.
-      if (this.#connection.writeError instanceof StoreUnavailableError) this.#probeWrite()
-      const results = this.#connection.transaction(() => batch.map(({ write }) => write()))
-      this.#options.onBatch(batch.length)
-      for (const [index, { resolve }] of this.#queue.splice(0, batch.length).entries()) resolve(results[index]!)
+      const settle = transaction(() => batch.map(runWrite))
+      for (const callback of settle) callback()
     } catch (error) {
-      if (isBusy(error)) {
-        const now = performance.now()
-        const firstUnexpired = this.#queue.findIndex(({ expiresAt }) => expiresAt > now)
-        this.#rejectFirst(firstUnexpired === -1 ? this.#queue.length : firstUnexpired, error)
-        return false
-      }
-      // Don't retry a batch that might already be committed: its creates would find their own plants, and report
-      // duplicates.
-      const isOutcomeKnown = !(error instanceof StoreUnavailableError)
-      if (isOutcomeKnown && batch.length > 1) {
-        const half = Math.ceil(batch.length / 2)
-        return this.#commit(batch.slice(0, half)) && this.#commit(batch.slice(half))
-      }
-      this.#rejectFirst(batch.length, error)
+      for (const { reject } of batch) reject(error as Error)
     }
-    return true
   }
 
-  #rejectFirst(count: number, error: unknown): void {
-    for (const { reject } of this.#queue.splice(0, count)) reject(this.#connection.toStoreError(error))
+  /** If a constraint or a size limit rejects this plant, the other writes of the batch still succeed. */
+  function runWrite({ write, resolve, reject }: QueuedWrite): () => void {
+    try {
+      const result = write()
+      return () => resolve(result)
+    } catch (error) {
+      if (!hasResultCode(error, CONSTRAINT, TOOBIG)) throw error
+      return () => reject(toStoreError(error))
+    }
+  }
+
+  return {
+    add: (write) =>
+      new Promise((resolve, reject) => {
+        if (queue.push({ write, resolve, reject }) === 1) setImmediate(commitBatch)
+      }),
+    checkWritable(emptyWrite) {
+      // After a failure, only a write to the file shows whether the disk accepts writes again.
+      transaction(hasFailed ? () => database.exec(SET_APPLICATION_ID) : emptyWrite)
+      hasFailed = false
+    },
   }
 }
