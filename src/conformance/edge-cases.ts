@@ -1,4 +1,4 @@
-import { MAX_INT64, MIN_INT64 } from '../legacy/plants/int64.ts'
+import { MAX_INT64, MIN_INT64 } from '../plants/plant.ts'
 
 /** Ids in ascending order. A store that converts them to doubles or 32-bit integers, or sorts them as text, fails. */
 // prettier-ignore
@@ -44,12 +44,8 @@ export const EDGE_CASE_OWNERS: readonly string[] = [
   `${LONG_OWNER}ab`, `${LONG_OWNER}ac`,
 ]
 
-/** Returns every Unicode character that a name or tag can contain, in strings of at most 64 KiB of UTF-8. */
-export function listAllCharacters(): string[] {
-  return Array.from({ length: 0x110000 / 0x4000 }, (_, block) => {
-    const codePoints = Array.from({ length: 0x4000 }, (_, i) => block * 0x4000 + i)
-    return String.fromCodePoint(
-      ...codePoints.filter((codePoint) => codePoint !== 0 && (codePoint < 0xd800 || codePoint >= 0xe000)),
-    )
-  })
-}
+/** Every Unicode character that a name or tag can contain, in strings of at most 64 KiB of UTF-8. */
+export const ALL_CHARACTERS: readonly string[] = Array.from({ length: 0x110000 / 0x4000 }, (_, block) => {
+  const codePoints = Array.from({ length: 0x4000 }, (_, i) => block * 0x4000 + i)
+  return String.fromCodePoint(...codePoints).replace(/[\0\p{Surrogate}]/gu, '')
+})
