@@ -16,15 +16,12 @@ if (problem !== undefined) {
   process.stderr.write(`plant-store: ${problem}\n`)
   process.exitCode = 2
 } else {
-  // While the modules load, SIGHUP must not end the process, but SIGTERM and SIGINT must. For the first process in a
+  // Until the server listens, SIGHUP must not end the process, but SIGTERM and SIGINT must. For the first process in a
   // container (PID 1), Linux ignores SIGTERM and SIGINT unless the process has handlers for them. An interrupted
   // `--ready` must not report success, so it exits with 1.
   const args = process.argv.slice(2)
   const stop = (): never => process.exit(args.length === 0 ? 0 : 1)
   process.on('SIGHUP', () => undefined)
   process.on('SIGTERM', stop).on('SIGINT', stop)
-  void import('./standalone/command-line.ts').then((module) => {
-    void module.runCommand(args)
-    process.off('SIGTERM', stop).off('SIGINT', stop)
-  })
+  void import('./standalone/command-line.ts').then(({ runCommand }) => runCommand(args))
 }

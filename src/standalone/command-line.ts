@@ -5,15 +5,16 @@ import { VERSION } from '../version.ts'
 import { migrate, start } from './lifecycle.ts'
 import { toConnectableHost } from './listen.ts'
 import { describeError, getRootCauseMessage } from './log.ts'
-import { formatHelp, isSocketPath, readAddress, readSettings, type Settings } from './settings/settings.ts'
-import { SettingError } from './settings/variables.ts'
+import { readSettings, type Settings } from './settings/settings.ts'
+import { isSocketPath, readAddress, VARIABLES } from './settings/table.ts'
+import { SettingError, type Variable } from './settings/variables.ts'
 
 const COMMANDS = new Map<string | undefined, () => unknown>([
-  [undefined, () => start(readSettings(process.env))],
+  [undefined, async () => start(await readSettings(process.env))],
   ['--help', () => process.stdout.write(formatHelp())],
   ['-h', () => process.stdout.write(formatHelp())],
   ['--version', () => process.stdout.write(`${VERSION}\n`)],
-  ['--migrate', () => migrate(readSettings(process.env))],
+  ['--migrate', async () => migrate(await readSettings(process.env))],
   ['--ready', () => checkReady(readAddress(process.env))],
 ])
 const USAGE_MESSAGE =
@@ -49,4 +50,25 @@ export async function checkReady({ host, port }: Pick<Settings, 'host' | 'port'>
   } catch (error) {
     throw signal.aborted ? new Error(`the server did not respond within ${timeoutMs} ms`) : error
   }
+}
+
+const USAGE = `Usage: plant-store [--help | --version | --ready | --migrate]
+
+Without an option, plant-store starts the server.
+
+  --help     print this help
+  --version  print the version
+  --ready    check whether the server at HOST and PORT is ready; exits with 0 if it is, else with 1
+  --migrate  create the table or the SQLite file if it does not exist, and exit
+
+Settings are environment variables. These are their defaults, with the accepted values in parentheses:
+
+`
+
+function formatHelp(): string {
+  const rows = Object.values<Variable<unknown>>(VARIABLES).map(
+    ({ name, defaultValue, description, expects }) =>
+      `  ${defaultValue === undefined ? name : `${name}=${defaultValue}`}\n      ${description} (${expects})\n`,
+  )
+  return USAGE + rows.join('')
 }

@@ -1,5 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { clearTimeout, performance, setTimeout, sleep } from '../legacy/timers.ts'
 
 /** The maximum length of the buffered log, in characters. Node buffers without a limit if nobody reads the pipe. */
 const MAX_BUFFERED_LENGTH = 2 ** 20
@@ -10,11 +10,9 @@ let droppedLines = 0
 type Level = 'info' | 'warn' | 'error'
 
 /** Every log event with its default level. */
-const DEFAULT_LEVELS = {
+const LEVELS = {
   start: 'info',
   response: 'info',
-  slow: 'warn',
-  refused: 'info',
   failure: 'error',
   'tokens-read': 'info',
   'tokens-kept': 'warn',
@@ -25,38 +23,24 @@ const DEFAULT_LEVELS = {
   disconnected: 'warn',
   unreachable: 'error',
   warning: 'warn',
-  guard: 'warn',
   'connections-dropped': 'warn',
   dropped: 'warn',
   'drain-delay': 'info',
   drain: 'info',
   stop: 'info',
   crash: 'error',
-} as const
+} as const satisfies Record<string, Level>
 
-type LogEvent = keyof typeof DEFAULT_LEVELS
+export type LogEvent = keyof typeof LEVELS
 
-/**
- * The number of times that each event was logged. Every event has an entry from the start, so that its counter starts
- * at 0.
- */
-export const eventCounts: Map<LogEvent, number> = new Map<LogEvent, number>(
-  Object.keys(DEFAULT_LEVELS).map((event) => [event as LogEvent, 0]),
-)
-
-/**
- * The watched settings files, keyed by the variable that names the file. The value is true if the file's latest content
- * was rejected.
- */
-export const rejectedFiles: Map<string, boolean> = new Map<string, boolean>()
-const pendingReports = new Set<() => void>()
+/** The logs that have counted events since their last line. */
+const pendingLogs = new Set<() => void>()
 
 /**
  * Writes an event to stderr as one line of JSON, or drops the event while the buffer is full. Fields must never contain
  * a token, a query or a request body.
  */
-export function log(event: LogEvent, fields: object, level: Level = DEFAULT_LEVELS[event]): void {
-  eventCounts.set(event, eventCounts.get(event)! + 1)
+export function log(event: LogEvent, fields: object = {}, level: Level = LEVELS[event]): void {
   const { stderr } = process
   if (stderr.writableLength > MAX_BUFFERED_LENGTH) {
     if (droppedLines++ === 0) stderr.once('drain', reportDropped)
@@ -72,34 +56,34 @@ function reportDropped(): void {
 }
 
 /**
- * Creates a function that counts its calls and passes the count to `report`, at most once a second and when the log is
- * flushed. Each report resets the count to 0.
+ * Creates a function that logs an event at most once a second: with the fields of its latest call, and the number of
+ * calls since the previous line.
  */
-export function throttle(report: (count: number) => void): () => void {
+export function createThrottledLog(event: LogEvent): (getFields: () => object) => void {
   let count = 0
+  let getLatestFields: () => object
   let timer: NodeJS.Timeout | undefined
 
-  function reportNow(): void {
-    pendingReports.delete(reportNow)
-    clearTimeout(timer)
+  function write(): void {
+    pendingLogs.delete(write)
     timer = setTimeout(() => {
       timer = undefined
-      if (count > 0) reportNow()
+      if (count > 0) write()
     }, THROTTLE_INTERVAL_MS).unref()
-    const reportedCount = count
+    log(event, { ...getLatestFields(), count })
     count = 0
-    report(reportedCount)
   }
-  return () => {
+  return (getFields) => {
     count++
-    if (timer === undefined) reportNow()
-    else pendingReports.add(reportNow)
+    getLatestFields = getFields
+    pendingLogs.add(write)
+    if (timer === undefined) write()
   }
 }
 
 /** Resolves when all lines have been written, or after 500 ms, because the reader of the log might have stopped. */
 export async function flushLog(): Promise<void> {
-  for (const report of [...pendingReports]) report()
+  for (const write of [...pendingLogs]) write()
   const deadline = performance.now() + FLUSH_TIMEOUT_MS
   while (process.stderr.writableLength > 0 && performance.now() < deadline) await sleep(10)
 }
@@ -114,11 +98,10 @@ export function describeError(error: unknown): string {
   return error.cause === undefined ? stack : `${stack}\ncaused by ${describeError(error.cause)}`
 }
 
-/** Formats the code of a system error. If a Node or Deno permission is missing, adds the flag that grants it. */
-export function formatErrorCode(error: unknown): string {
-  // Deno's permission errors have no code.
-  const { name, code = name, message } = error as NodeJS.ErrnoException
-  return [code, ...message.matchAll(/--allow-[a-z-]+/g)].join(' without ')
+/** Formats the code of a system error. If `--permission` denies the access, adds the permission and the resource. */
+export function describeSystemError(error: unknown): string {
+  const { code, permission, resource } = error as NodeJS.ErrnoException & { permission?: string; resource?: string }
+  return permission === undefined ? String(code) : `${code}: --permission denies ${permission} for ${resource}`
 }
 
 /** Returns the message of the innermost cause of an error, on one line. */

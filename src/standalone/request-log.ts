@@ -1,81 +1,68 @@
-import type { Server } from 'node:net'
-import { readBearerToken } from '../http/bearer.ts'
-import { ERRORS, HTTP_ERRORS } from '../http/errors.ts'
-import { readHeaderFields } from '../http/header-fields.ts'
-import type { BaseResponseEvent } from '../http/respond.ts'
-import type { Observer } from './http-server.ts'
-import type { CommonOptions } from '../options.ts'
-import { describeError, log, throttle } from './log.ts'
-import { getRequestId } from './requests.ts'
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { HttpError } from '../http/errors.ts'
+import type { HostRequest } from '../http/body.ts'
+import type { ResponseEvent } from '../options.ts'
+import { createThrottledLog, describeError, log } from './log.ts'
 
-/** Functions that log requests. A function is undefined if the settings don't enable its log lines. */
-interface RequestLog extends Pick<CommonOptions, 'onError'>, Pick<Observer, 'onRejection'> {
-  readonly onResponse: ((event: BaseResponseEvent & { readonly owner?: string | undefined }) => void) | undefined
-}
-
-const MALFORMED_TOKEN_MESSAGE =
-  'A client sent a bearer token with characters that RFC 6750 does not allow, such as ":" or "|". ' +
-  'Requests with such a token get 401. This warning is logged only once.'
+/** 1 to 128 visible ASCII characters. */
+const VALID_ID = /^[\x21-\x7e]{1,128}$/
+const ID_PREFIX = `${randomBytes(8).toString('hex')}-`
+let generatedCount = 0
+const REQUEST_ID: unique symbol = Symbol('request ID')
 
 /**
- * Creates the observers that log requests.
- * @param accessLog whether to log every response
- * @param slowMs the duration in milliseconds from which a response is logged as slow; if absent, no response is
+ * Returns the ID of a request, which is part of the response and of the log lines: the ID that the client sent, if it's
+ * valid, and otherwise a new one.
  */
-export function createRequestLog(accessLog: boolean, slowMs?: number): RequestLog {
-  let hasReportedMalformedToken = false
-  let latestFailure: { readonly request: string; readonly error: unknown } | undefined
-  // Throttled because on a full disk every request fails, and the log might be on the same disk.
-  const logFailure = throttle((count) => {
-    const { request, error } = latestFailure!
-    latestFailure = undefined
-    log('failure', { request, reason: describeError(error), count })
-  })
-
-  const onResponse: RequestLog['onResponse'] = (event) => {
-    const { request, resource, owner, status: statusCode, error: errorCode, bytes, complete, durationMs } = event
-    const { method, socket } = request
-    const requestFields = {
-      request: getRequestId(request),
-      remoteAddress: socket.remoteAddress,
-      method,
-      resource,
-      owner,
-    }
-    const fields = { ...requestFields, statusCode, errorCode, bytes, complete, durationMs }
-    if (durationMs >= (slowMs ?? Infinity)) log('slow', fields)
-    if (!accessLog) return
-    log('response', fields)
-    if (hasReportedMalformedToken || errorCode !== ERRORS.invalidToken.error || !hasMalformedToken(request)) return
-    hasReportedMalformedToken = true
-    log('warning', { request: requestFields.request, reason: MALFORMED_TOKEN_MESSAGE })
-  }
-
-  const onRejection: RequestLog['onRejection'] = ({ status: statusCode, error: errorCode }, request) => {
-    log('refused', {
-      request: request && getRequestId(request),
-      remoteAddress: request?.socket.remoteAddress,
-      statusCode,
-      errorCode,
-    })
-  }
-
-  return {
-    onError(error, request) {
-      latestFailure = { request: getRequestId(request), error }
-      logFailure()
-    },
-    onResponse: accessLog || slowMs !== undefined ? onResponse : undefined,
-    onRejection: accessLog ? onRejection : undefined,
-  }
+export function getRequestId(request: HostRequest & { [REQUEST_ID]?: string | undefined }): string {
+  return (request[REQUEST_ID] ??= readRequestId(request.rawHeaders) ?? `${ID_PREFIX}${++generatedCount}`)
 }
 
-/** Returns whether the bearer token of a request has invalid syntax, as opposed to being unknown. */
-const hasMalformedToken = ({ rawHeaders }: { readonly rawHeaders: readonly string[] }): boolean =>
-  readBearerToken(readHeaderFields(rawHeaders)) === HTTP_ERRORS.invalidToken
+function readRequestId(rawHeaders: readonly string[]): string | undefined {
+  const values: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    // Comparing lengths first avoids converting every name to lower case.
+    if (rawHeaders[i]!.length === 12 && rawHeaders[i]!.toLowerCase() === 'x-request-id') values.push(rawHeaders[i + 1]!)
+  }
+  return values.length === 1 && VALID_ID.test(values[0]!) ? values[0] : undefined
+}
 
-/** Logs connections that Node drops because `maxConnections` is reached. */
-export function logDroppedConnections(server: Server): void {
-  const logDrop = throttle((count) => log('connections-dropped', { count, max: server.maxConnections }))
-  server.on('drop', logDrop)
+/** What the access log contains of a response, from the service or from an endpoint. */
+export type LoggedResponse = Omit<ResponseEvent, 'resource'> & { readonly resource: string | undefined }
+
+export function logResponse(event: LoggedResponse): void {
+  const { request, resource, owner, status, error, bytes, complete, durationMs } = event
+  log('response', {
+    request: getRequestId(request),
+    remoteAddress: request.socket.remoteAddress,
+    method: request.method,
+    resource,
+    owner,
+    statusCode: status,
+    errorCode: error,
+    bytes,
+    complete,
+    durationMs: Math.round(durationMs * 1000) / 1000,
+  })
+}
+
+/** Logs the response to a request that the HTTP server rejects before it reaches the service. */
+export function logRejection({ status, error }: HttpError, request: IncomingMessage | undefined): void {
+  log('response', {
+    request: request && getRequestId(request),
+    remoteAddress: request?.socket.remoteAddress,
+    method: request?.method,
+    statusCode: status,
+    errorCode: error,
+  })
+}
+
+/**
+ * Creates the function that logs failures. It's throttled, because every request fails on a full disk, and the log might
+ * be on the same disk.
+ */
+export function createFailureLog(): (error: unknown, request: HostRequest) => void {
+  const logFailure = createThrottledLog('failure')
+  return (error, request) => logFailure(() => ({ request: getRequestId(request), reason: describeError(error) }))
 }

@@ -1,18 +1,12 @@
-import { withDeadline } from '../../legacy/maybe-promise.ts'
-import { StoreUnavailableError, type Store } from '../../legacy/plants/store.ts'
-import { clearTimeout, performance, setTimeout } from '../../legacy/timers.ts'
-import { describeError, log } from '../log.ts'
+import { withDeadline } from '../plants/checked-store.ts'
+import type { Store } from '../plants/store.ts'
+import { describeError, log } from './log.ts'
 
 export type Readiness = 'ready' | 'unready' | 'draining'
 
-/**
- * How long the result of a ping is cached. Health checks need no token, so without a cache, anyone could put load on
- * the store.
- */
+/** How long the result of a ping is cached. Health checks need no token, so anyone could put load on the store. */
 const PING_INTERVAL_MS = 1000
-/**
- * The timeout of a ping. Together with the interval, it's less than 2 s, so a reported state is never older than that.
- */
+/** Together with the interval, it's less than 2 s, so a reported state is never older than that. */
 const PING_TIMEOUT_MS = 900
 
 /**
@@ -27,15 +21,12 @@ export function createReadiness(store: Store, isDraining: () => boolean): () => 
 
   async function pingStore(): Promise<void> {
     try {
-      await withDeadline(store.ping?.(), PING_TIMEOUT_MS, () => {
-        return new StoreUnavailableError(`the store did not respond to a ping within ${PING_TIMEOUT_MS} ms`)
-      })
-      if (!wasReady) log('ready', {})
+      await withDeadline(store.ping?.(), PING_TIMEOUT_MS, 'The store')
+      if (!wasReady) log('ready')
       wasReady = true
     } catch (error) {
       if (wasReady) log('unready', { reason: describeError(error) })
       wasReady = false
-      // Don't check the elapsed time here: timers sometimes fire up to 1 ms early.
       timer = setTimeout(() => isDraining() || startPing(), PING_INTERVAL_MS).unref()
     }
   }

@@ -1,11 +1,17 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
+import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { RawConnection } from '../wire/raw-connection.ts'
+import { digestToken } from '../../src/http/authentication.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
+import { createServers } from '../../src/standalone/servers.ts'
+import { readSettings } from '../../src/standalone/settings/settings.ts'
+import './environment.js'
+import { RawConnection } from './raw-connection.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -20,12 +26,9 @@ export interface LaunchOptions {
 /** The default token. Its owner is ada. */
 export const TOKEN = 'YWRh'
 
-/** The `X-Request-Id` that the server generates if the client doesn't send one. */
-export const GENERATED_REQUEST_ID = /^[\da-f]{16}-\d+$/
-
 const LISTENING_PREFIX = 'plant-store listening on '
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** Collects the lines of a stream. */
 class LineReader {
@@ -57,7 +60,7 @@ class LineReader {
 }
 
 /** The standalone server in a child process. */
-export class Program {
+export class StandaloneServer {
   readonly child: ChildProcessByStdio<null, Readable, Readable>
   readonly stdout: LineReader
   readonly stderr: LineReader
@@ -85,15 +88,15 @@ export class Program {
     this.exited = once(this.child, 'close').then(([status, signal]) => (status ?? signal) as number | NodeJS.Signals)
   }
 
-  /** Like {@link startProgram}, but the caller has to stop the process. */
+  /** Like {@link startServer}, but the caller has to stop the process. */
   static async start(
     environment: Environment,
     nodeArgs: readonly string[] = [],
     launchOptions?: LaunchOptions,
-  ): Promise<Program> {
-    const program = new Program(withDefaults(environment), [], nodeArgs, launchOptions)
-    await program.waitUntilServing()
-    return program
+  ): Promise<StandaloneServer> {
+    const server = new StandaloneServer(withDefaults(environment), [], nodeArgs, launchOptions)
+    await server.waitUntilServing()
+    return server
   }
 
   /**
@@ -143,7 +146,7 @@ export class Program {
   }
 }
 
-/** Returns arguments that make Node run some code before the program. */
+/** Returns arguments that make Node run some code before the server. */
 export function createImportFlags(code: string): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`]
 }
@@ -151,17 +154,46 @@ export function createImportFlags(code: string): string[] {
 function withDefaults(environment: Environment): Environment {
   const tokens = 'PLANT_STORE_TOKENS_FILE' in environment ? {} : { PLANT_STORE_TOKENS: `ada:${TOKEN}` }
   const port = environment['HOST']?.startsWith('/') ? {} : { PORT: '0' }
-  return { ...port, ...tokens, ...environment }
+  // Without a build, there is no web UI.
+  return { ...port, ...tokens, PLANT_STORE_WEB_UI: '0', ...environment }
 }
 
 /** Starts the standalone server on a free port and waits until it is listening. It is stopped after the test. */
-export async function startProgram(
+export async function startServer(
   t: TestContext,
   environment: Environment = {},
   launchOptions?: LaunchOptions,
-): Promise<Program> {
-  const program = new Program(withDefaults(environment), [], [], launchOptions)
-  t.after(() => program.stop())
-  await program.waitUntilServing()
-  return program
+): Promise<StandaloneServer> {
+  const server = new StandaloneServer(withDefaults(environment), [], [], launchOptions)
+  t.after(() => server.stop())
+  await server.waitUntilServing()
+  return server
+}
+
+/** Tokens of {@link serveInProcess}, of the owner ada. READER_TOKEN is read-only. */
+export const WRITER_TOKEN = 'writer'
+export const READER_TOKEN = 'reader'
+
+/** Starts the servers of the standalone server in this process, and returns their URLs. They're closed after the test. */
+export async function serveInProcess(
+  t: TestContext,
+  environment: Environment = {},
+  store: Store = memoryStore(),
+): Promise<{ readonly url: string; readonly admin: string; readonly port: number }> {
+  const tokens = `ada:${WRITER_TOKEN},ada:${READER_TOKEN} read`
+  const settings = await readSettings(withDefaults({ PLANT_STORE_TOKENS: tokens, ...environment }))
+  const authenticate = (token: string) => settings.tokens!.current().get(digestToken(token))
+  const { service, admin } = createServers(settings, { store, scheme: 'memory', authenticate, isDraining: () => false })
+  const ports: number[] = []
+  for (const server of [service.server, admin?.server]) {
+    if (server === undefined) continue
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    ports.push((server.address() as AddressInfo).port)
+    t.after(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+  }
+  const [port, adminPort] = ports
+  return { url: `http://127.0.0.1:${port}`, admin: `http://127.0.0.1:${adminPort}`, port: port! }
 }

@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { HttpError } from '../http/errors.ts'
+import type { HttpResponse } from '../http/respond.ts'
+import type { Caller } from '../http/authentication.ts'
+import { createObservedServer, type PlantServer } from '../http-server/create-server.ts'
+import { createPlantStore } from '../plant-store.ts'
+import type { Store } from '../plants/store.ts'
+import { createCors } from './cors.ts'
+import { createDescription, createEndpointListener, createHealthChecks, reply, type Endpoint } from './endpoints.ts'
+import { createThrottledLog } from './log.ts'
+import { createMetrics } from './metrics.ts'
+import { createReadiness } from './readiness.ts'
+import { createFailureLog, getRequestId, logRejection, logResponse } from './request-log.ts'
+import type { Settings } from './settings/settings.ts'
+import { readWebUi } from './web-ui-files.ts'
+
+const PREFLIGHT: HttpResponse = { status: 204, headers: {}, body: undefined }
+
+export interface Dependencies {
+  readonly store: Store
+  /** The scheme of the store URL. */
+  readonly scheme: string
+  readonly authenticate: (token: string) => Caller | undefined
+  readonly isDraining: () => boolean
+}
+
+/** Creates the HTTP server of the service and, if there is an admin port, that of the health checks and metrics. */
+export function createServers(
+  settings: Settings,
+  dependencies: Dependencies,
+): { readonly service: PlantServer; readonly admin: PlantServer | undefined } {
+  const { maxBodyBytes, maxLimit, storeTimeoutMs, adminPort } = settings
+  const endpoints = new Map<string, Endpoint>(settings.webUi ? readWebUi(dependencies.scheme) : [])
+  endpoints.set('/openapi.json', createDescription())
+  const metrics = adminPort === undefined ? undefined : createMetrics(endpoints)
+  const store = metrics?.measureStore(dependencies.store) ?? dependencies.store
+  const checkReadiness = createReadiness(store, dependencies.isDraining)
+  const healthChecks = createHealthChecks(checkReadiness)
+  for (const [path, endpoint] of healthChecks) endpoints.set(path, endpoint)
+
+  const logFailure = createFailureLog()
+  const onResponse = settings.accessLog ? logResponse : undefined
+  const plants = createPlantStore({
+    authenticate: dependencies.authenticate,
+    store,
+    maxBodyBytes,
+    maxLimit,
+    storeTimeoutMs,
+    onError(error, request) {
+      logFailure(error, request)
+      // An unavailable store is logged now, not only at the next health check.
+      void checkReadiness()
+    },
+    onResponse,
+  })
+
+  const setCorsFields = settings.corsOrigins && createCors(settings.corsOrigins)
+  const preflights = new WeakSet<IncomingMessage>()
+  const listener = createEndpointListener(
+    endpoints,
+    (request, response) => {
+      if (!preflights.has(request)) return plants(request, response)
+      // If a preflight for an unknown path failed, the browser would report a CORS error instead of the 404.
+      plants(request, response, () => void reply(request, response, PREFLIGHT, undefined, onResponse))
+    },
+    onResponse,
+  )
+  const service = createObservedServer(
+    listener,
+    { ...settings, optimizeEmptyRequests: true },
+    {
+      onRequest(request: IncomingMessage, response: ServerResponse) {
+        response.setHeader('X-Request-Id', getRequestId(request))
+        if (setCorsFields?.(request, response) === true) preflights.add(request)
+        metrics?.onRequest(request, response)
+      },
+      onRejection(error, request) {
+        metrics?.onRejection(error)
+        if (settings.accessLog) logRejection(error, request)
+      },
+    },
+  )
+  const logDrop = createThrottledLog('connections-dropped')
+  service.server.on('drop', () => logDrop(() => ({ max: service.server.maxConnections })))
+  // Make Node cache `remoteAddress`. After the connection has closed, only a cached value is available.
+  if (settings.accessLog) service.server.on('connection', ({ remoteAddress }) => remoteAddress)
+  if (metrics === undefined) return { service, admin: undefined }
+
+  const getMetrics: Endpoint = () => ({
+    status: 200,
+    headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Cache-Control': 'no-store' },
+    body: metrics.format(service),
+  })
+  const adminListener = createEndpointListener(
+    new Map([...healthChecks, ['/metrics', getMetrics]]),
+    (request, response) => {
+      const message = 'There is no resource at this path. The admin port has /livez, /readyz and /metrics.'
+      void reply(request, response, new HttpError('pathNotFound', message))
+    },
+  )
+  const admin = createObservedServer(adminListener, settings, {
+    onRequest: (request, response) => void response.setHeader('X-Request-Id', getRequestId(request)),
+  })
+  return { service, admin }
+}
