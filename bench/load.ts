@@ -1,96 +1,59 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type ExpectedResponse, ResponseReader } from './response-reader.ts'
-import { Samples } from './report/statistics.ts'
+import { performance } from 'node:perf_hooks'
+import type { Case } from './cases.ts'
 
-/** The requests that a client sends. */
-export interface Load {
-  /** Returns the bytes of the nth request, counted from 0, as an ASCII string. */
-  readonly request: (n: number) => string
-  /** The expected response to every request. */
-  readonly expectedResponse: ExpectedResponse
+/** A phase ends when either limit is reached. */
+export interface Limits {
+  readonly requests?: number
+  readonly seconds?: number
   /** The number of requests that a connection sends before it waits for a response. @default 1 */
   readonly pipelining?: number
-  /** Whether the client busy-waits for responses instead of sleeping. */
-  readonly spins?: boolean
-  /** Ends the load after this number of requests. @default Infinity */
-  readonly requests?: number
-  /** Ends the load after this many seconds. @default Infinity */
-  readonly seconds?: number
 }
 
-/** The result of a load. */
-export interface Outcome {
-  readonly responseCount: number
-  readonly seconds: number
-  /**
-   * The times from sending a request to receiving the last byte of its response, in milliseconds, in ascending order.
-   */
-  readonly latencies: Float64Array
-}
+type Expected = Pick<Case, 'request' | 'status' | 'bodyBytes'>
 
-/** The state of one load, shared by all connections. */
-interface LoadState {
-  readonly load: Load
-  readonly endsAt: number
-  readonly requests: number
-  readonly latencies: Samples
-  sent: number
-}
-
-/** The state of one connection during a load. */
-interface ConnectionState {
-  readonly loadState: LoadState
-  readonly reader: ResponseReader
-  readonly resolve: () => void
-  readonly reject: (reason: Error) => void
-}
-
+/** If nothing arrives for this long, the run fails. */
 const RESPONSE_TIMEOUT_MS = 10_000
 
-/**
- * A set of keep-alive connections, each of which sends its next request as soon as it has received a complete response.
- */
-export class Client {
+/** Keep-alive connections, each of which sends its next request as soon as it has received a complete response. */
+export class Load {
   readonly #connections: readonly Connection[]
+  /** The times from sending a request to the last byte of its response, in milliseconds. */
+  readonly latencies: number[] = []
+  /** The number of requests that were sent since the connections were opened. */
+  sent = 0
 
   private constructor(connections: readonly Connection[]) {
     this.#connections = connections
   }
 
-  static async connect(port: number, connections: number): Promise<Client> {
-    return new Client(await Promise.all(Array.from({ length: connections }, () => Connection.open(port))))
+  static async open(port: number, connections: number): Promise<Load> {
+    return new Load(await Promise.all(Array.from({ length: connections }, () => Connection.open(port))))
   }
 
   /**
-   * Sends all requests of a load and waits for their responses.
-   * @throws UnexpectedResponseError if a response differs from the expected response
+   * Sends requests, and waits for all responses.
+   * @throws Error if a response isn't as expected, or none arrives in time
    */
-  async send(load: Load): Promise<Outcome> {
-    const start = performance.now()
-    const { requests = Infinity, seconds = Infinity } = load
-    const loadState: LoadState = { load, requests, endsAt: start + seconds * 1000, latencies: new Samples(), sent: 0 }
+  async send(expected: Expected, { requests = Infinity, seconds = Infinity, pipelining = 1 }: Limits): Promise<void> {
+    const end = performance.now() + seconds * 1000
+    const last = this.sent + requests
+    const next = (): string | undefined =>
+      this.sent < last && performance.now() < end ? expected.request(this.sent++) : undefined
 
-    let lastCount = 0
+    let count = this.latencies.length
     const watchdog = setInterval(() => {
-      if (loadState.latencies.count === lastCount) this.close(new Error(`no response for ${RESPONSE_TIMEOUT_MS} ms`))
-      lastCount = loadState.latencies.count
+      if (this.latencies.length === count) this.close(new Error(`no response for ${RESPONSE_TIMEOUT_MS} ms`))
+      count = this.latencies.length
     }, RESPONSE_TIMEOUT_MS)
-    const stopSpinning = load.spins ? startSpinning() : undefined
+    const stopSpinning = spin()
     try {
-      await Promise.all(this.#connections.map((connection) => connection.send(loadState)))
-    } catch (error) {
-      this.close()
-      throw error
+      const sent = this.#connections.map((connection) => connection.send(expected, next, pipelining, this.latencies))
+      await Promise.all(sent)
     } finally {
       clearInterval(watchdog)
-      stopSpinning?.()
-    }
-    const elapsed = performance.now() - start
-    return {
-      responseCount: loadState.latencies.count,
-      seconds: elapsed / 1000,
-      latencies: loadState.latencies.sorted(),
+      stopSpinning()
     }
   }
 
@@ -100,11 +63,10 @@ export class Client {
 }
 
 /**
- * Keeps this process from sleeping. A server that writes to a sleeping client pays for waking it up: 10 µs on a virtual
- * machine. The slower a server is, the more often the client would sleep, which would make that server look even
- * slower.
+ * Keeps this process from sleeping. Waking up a client costs the server 10 µs on a virtual machine, and the slower a
+ * server is, the more often its client would sleep.
  */
-function startSpinning(): () => void {
+function spin(): () => void {
   let immediate = setImmediate(function again() {
     immediate = setImmediate(again)
   })
@@ -113,18 +75,17 @@ function startSpinning(): () => void {
 
 class Connection {
   readonly #socket: Socket
-  /** The send times of the requests that have no response yet, oldest first. */
+  /** The send times of the requests without a response, oldest first. */
   readonly #sentAt: number[] = []
-  #state: ConnectionState | undefined
+  #received = ''
+  #onData: () => void = () => undefined
+  #fail: (reason: Error) => void = () => undefined
 
   private constructor(port: number) {
-    const buffer = Buffer.allocUnsafe(65_536)
-    this.#socket = connect({
-      port,
-      host: '127.0.0.1',
-      noDelay: true,
-      // Reading into one reused buffer costs a third of what 'data' events cost.
-      onread: { buffer, callback: (length) => this.#read(buffer.subarray(0, length)) },
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true }).setEncoding('latin1')
+    this.#socket.on('data', (text: string) => {
+      this.#received += text
+      this.#onData()
     })
     this.#socket.on('error', (error) => this.close(error))
     this.#socket.on('close', () => this.close(new Error('the server closed a connection')))
@@ -136,48 +97,51 @@ class Connection {
     return connection
   }
 
-  send(loadState: LoadState): Promise<void> {
+  send(expected: Expected, next: () => string | undefined, pipelining: number, latencies: number[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (this.#socket.destroyed) return reject(new Error('the server has closed a connection'))
-      this.#state = { loadState, reader: new ResponseReader(loadState.load.expectedResponse), resolve, reject }
-      this.#write(this.#state, loadState.load.pipelining ?? 1, performance.now())
+      this.#fail = reject
+      const sendNext = (count: number): void => {
+        const requests: string[] = []
+        for (let request; requests.length < count && (request = next()) !== undefined;) {
+          requests.push(request)
+          this.#sentAt.push(performance.now())
+        }
+        if (requests.length > 0) this.#socket.write(requests.join(''), 'latin1')
+        else if (this.#sentAt.length === 0) resolve()
+      }
+      this.#onData = () => {
+        let count = 0
+        try {
+          for (let length; (length = responseLength(this.#received, expected)) > 0; count++) {
+            this.#received = this.#received.slice(length)
+            latencies.push(performance.now() - this.#sentAt.shift()!)
+          }
+        } catch (error) {
+          return this.close(error as Error)
+        }
+        if (count > 0) sendNext(count)
+      }
+      sendNext(pipelining)
     })
   }
 
   close(reason?: Error): void {
     this.#socket.destroy()
-    if (reason !== undefined) this.#state?.reject(reason)
+    if (reason !== undefined) this.#fail(reason)
   }
+}
 
-  #read(bytes: Buffer): boolean {
-    const state = this.#state
-    if (state === undefined) {
-      this.close()
-      return false
-    }
-    try {
-      const responseCount = state.reader.read(bytes)
-      const now = performance.now()
-      for (let i = 0; i < responseCount; i++) state.loadState.latencies.add(now - (this.#sentAt.shift() ?? NaN))
-      if (responseCount > 0) this.#write(state, responseCount, now)
-      return true
-    } catch (error) {
-      this.close(error as Error)
-      return false
-    }
-  }
-
-  /**
-   * Sends up to `count` requests in one write. Resolves the load's promise if there are no more requests and no pending
-   * responses.
-   */
-  #write({ loadState, resolve }: ConnectionState, count: number, now: number): void {
-    let text = ''
-    for (let i = 0; i < count && loadState.sent < loadState.requests && now < loadState.endsAt; i++) {
-      text += loadState.load.request(loadState.sent++)
-      this.#sentAt.push(now)
-    }
-    if (text !== '') this.#socket.write(text, 'latin1')
-    else if (this.#sentAt.length === 0) resolve()
-  }
+/**
+ * Returns the length of the response at the start of a text, or 0 if it isn't complete.
+ * @throws Error if the response isn't as expected
+ */
+export function responseLength(text: string, { status, bodyBytes }: Omit<Expected, 'request'>): number {
+  const end = text.indexOf('\r\n\r\n')
+  if (end === -1) return 0
+  const head = text.slice(0, end)
+  if (!head.startsWith(`HTTP/1.1 ${status} `)) throw new Error(`expected status ${status}: ${text.slice(0, 500)}`)
+  const length = status === 204 ? 0 : Number(/\ncontent-length: *(\d+)/i.exec(head)?.[1])
+  if (!(length === (bodyBytes ?? length))) throw new Error(`expected ${bodyBytes} bytes: ${text.slice(0, 500)}`)
+  const total = end + 4 + length
+  return text.length >= total ? total : 0
 }

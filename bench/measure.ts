@@ -1,213 +1,165 @@
-import { type Case, TOKEN, buildWriteRequest } from './cases.ts'
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { performance } from 'node:perf_hooks'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { seedRequest, TOKEN, type Case } from './cases.ts'
 import type { Contestant } from './contestants.ts'
-import type { TemporaryDatabase } from './databases.ts'
-import { Client, type Load, type Outcome } from './load.ts'
-import { ServerProcess } from './server-process.ts'
-import { mergeSorted, percentile } from './report/statistics.ts'
-import type { RoundMetrics } from './report/table.ts'
+import { Load } from './load.ts'
 
 export interface Settings {
   readonly connections: number
-  readonly pipelining: number
+  /** The number of plants that exist before the run. */
+  readonly plants: number
   /** How long each contestant is measured in a round, in seconds. */
-  readonly duration: number
-  /** The folder for the CPU profiles of the servers. */
-  readonly profileDirectory: string | undefined
+  readonly seconds: number
 }
 
 /** The result of one contestant in one round. */
-export interface Measurement extends RoundMetrics {
-  readonly requestsPerSecond: number
-  /** Latency in milliseconds, from sending a request to the last byte of its response. */
-  readonly p50: number
-  readonly p90: number
-  readonly p99: number
-  readonly p999: number
-  readonly max: number
+export interface Measurement {
   /** User and system CPU time of the server process per request, in microseconds. */
   readonly cpu: number
+  readonly requestsPerSecond: number
+  readonly latencies: readonly number[]
 }
 
+const SLICE_SECONDS = 0.25
+/** Long enough that V8 has compiled what is measured. */
+const WARM_UP_SECONDS = 1
+/** More than any contestant deletes in a second. */
+const MAX_DELETES_PER_SECOND = 30_000
+
 /**
- * Starts a new process for each contestant, creates its plants and warms it up. Then the contestants take turns in
- * short slices of time, so that other load on the machine affects all of them equally.
- * @returns the measurements in the order of the contestants
- * @throws Error if a contestant fails; if a response is wrong, the `cause` of the error is an UnexpectedResponseError
+ * Starts a new process for each contestant, and creates its plants. Then the contestants take turns in short slices of
+ * time, so that other load on the machine affects all of them.
+ * @returns the measurements, in the order of the contestants
+ * @throws Error if a contestant fails, or sends a response that isn't as expected
  */
 export async function measureRound(
   theCase: Case,
   contestants: readonly Contestant[],
   settings: Settings,
 ): Promise<Measurement[]> {
-  const runs = contestants.map((contestant, index) => new ContestantRun(theCase, contestant, index, settings))
+  const { connections, seconds } = settings
+  const servers: ServerProcess[] = []
   try {
-    for (const run of runs) await run.prepare()
-    const slices = Math.max(1, Math.round(settings.duration / SLICE_SECONDS))
-    for (let slice = 0; slice < slices; slice++) {
-      for (const run of orderForSlice(runs, slice)) await run.measure(1 / slices)
+    for (const contestant of contestants) {
+      const server = new ServerProcess(contestant)
+      servers.push(server)
+      await server.listening()
+      const deletes = theCase.deletesPlants === true ? MAX_DELETES_PER_SECOND * (WARM_UP_SECONDS + seconds) : 0
+      await server.seed(settings.plants + deletes)
     }
-    return runs.map((run) => run.result())
+    for (const server of servers) await server.connect(connections)
+    await takeTurns(servers, WARM_UP_SECONDS, (server) => server.run(theCase))
+    for (const server of servers) server.reset()
+    await takeTurns(servers, seconds, (server) => server.run(theCase))
+    return servers.map((server) => server.result())
   } finally {
-    for (const run of runs) await run.close()
+    for (const server of servers) await server.stop()
   }
 }
 
-const SLICE_SECONDS = 0.25
-
-/**
- * Returns the order in which the contestants run in a slice. It varies, so that no contestant always runs right after
- * the same other contestant.
- */
-export function orderForSlice<Item>(contestants: readonly Item[], slice: number): Item[] {
-  const first = (slice >> 1) % contestants.length
-  const order = [...contestants.slice(first), ...contestants.slice(0, first)]
-  return slice % 2 === 0 ? order : order.reverse()
+/** Runs all servers in turn. The order is reversed every time, so that none always runs after the same other one. */
+async function takeTurns(
+  servers: readonly ServerProcess[],
+  seconds: number,
+  run: (server: ServerProcess) => Promise<void>,
+): Promise<void> {
+  for (let elapsed = 0, isReversed = false; elapsed < seconds; elapsed += SLICE_SECONDS, isReversed = !isReversed) {
+    for (const server of isReversed ? servers.toReversed() : servers) await run(server)
+  }
 }
 
-/** The duration of the warm-up in seconds: long enough that only compiled code is measured. */
-const WARM_UP_SECONDS = 2
+const REPORT_USAGE = fileURLToPath(new URL('report-usage.js', import.meta.url))
 
-/** A phase ends when either limit is reached. */
-type PhaseLimits = Required<Pick<Load, 'requests' | 'seconds'>>
-
-/** Returns the limits of the three phases: the first request, the warm-up and the measurement. */
-function phaseLimits(
-  { seedCount, connections }: Case,
-  { duration }: Settings,
-): [first: PhaseLimits, warmUp: PhaseLimits, measured: PhaseLimits] {
-  const perSecond = typeof seedCount === 'number' ? Infinity : seedCount.perSecond
-  const phase = (seconds: number): PhaseLimits => ({ requests: Math.ceil(perSecond * seconds), seconds })
-  // A single connection sends only a tenth as many requests per second, so it needs a longer warm-up.
-  const warmUp = connections === 1 ? 2 * duration : WARM_UP_SECONDS
-  return [{ requests: 1, seconds: Infinity }, phase(warmUp), phase(duration)]
-}
-
-/** Returns the settings that are passed to the default export of the contestant's file. */
-export function contestantSettingsOf({ expectedResponse: { status, body } }: Case, { options }: Contestant): object {
-  const text = body.toString()
-  const unauthorizedBody = status === 401 ? (JSON.parse(text) as unknown) : undefined
-  return { token: TOKEN, unauthorizedBody, response: { status, body: text }, options }
-}
-
-/** One contestant in one round. */
-class ContestantRun {
-  readonly #case: Case
+class ServerProcess {
   readonly #contestant: Contestant
-  readonly #index: number
-  readonly #settings: Settings
-  #database: TemporaryDatabase | undefined
-  #server: ServerProcess | undefined
-  #client: Client | undefined
-  #writer: Client | undefined
-  #sentRequests = 0
-  #writtenRequests = 0
-  readonly #totals = { responseCount: 0, seconds: 0, cpu: 0, latencies: [] as Float64Array[] }
+  readonly #child: ChildProcess
+  readonly #exited: Promise<never>
+  #port = 0
+  #load: Load | undefined
+  #cpu = 0
+  #seconds = 0
+  #firstSample = 0
 
-  /** @param index a number that is unique among the contestants of a round */
-  constructor(theCase: Case, contestant: Contestant, index: number, settings: Settings) {
-    this.#case = { ...theCase, ...contestant.overrides }
+  constructor(contestant: Contestant) {
+    const { name, file, dist } = contestant
     this.#contestant = contestant
-    this.#index = index
-    this.#settings = settings
+    this.#child = fork(file, [], {
+      // V8 would otherwise shrink the young generation while the other contestants run, which makes garbage collection
+      // more expensive by chance.
+      execArgv: ['--import', REPORT_USAGE, '--min-semi-space-size=16'],
+      env: {
+        ...process.env,
+        NODE_ENV: 'production',
+        PORT: '0',
+        BENCH_DIST: dist,
+        BENCH_TOKEN: TOKEN,
+        PLANT_STORE_TOKENS: `bench:${TOKEN}`,
+      },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
+    let output = ''
+    this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => (output += text))
+    this.#exited = once(this.#child, 'exit').then(([status]) => {
+      throw new Error(`${name} exited with ${String(status)}: ${output}`)
+    })
+    this.#exited.catch(() => undefined)
   }
 
-  /** Starts the server process, creates the plants, sends the first request and warms up. */
-  async prepare(): Promise<void> {
-    await this.#withErrorContext(async () => {
-      const { database, connections = this.#settings.connections } = this.#case
-      const { file, hasConcurrentWrites } = this.#contestant
-      this.#database = await database?.create(this.#index)
-      const contestantSettings = contestantSettingsOf(this.#case, this.#contestant)
-      const location = this.#database?.location
-      this.#server = await ServerProcess.start(
-        file,
-        { ...contestantSettings, location },
-        this.#settings.profileDirectory,
-      )
-      await this.#seed(this.#server)
-      this.#client = await Client.connect(this.#server.port, connections)
-      this.#writer = await Client.connect(this.#server.port, hasConcurrentWrites ? connections : 0)
-      const [first, warmUp] = phaseLimits(this.#case, this.#settings)
-      await this.#send(first)
-      await this.#send(warmUp)
-    })
+  async listening(): Promise<void> {
+    const lines = createInterface(this.#child.stdout!)
+    const [line] = (await Promise.race([once(lines, 'line'), this.#exited])) as [string]
+    this.#port = Number(/:(\d+)$/.exec(line)?.[1])
   }
 
-  /** Measures one slice, which lasts the given fraction of the duration. */
-  async measure(fraction: number): Promise<void> {
-    await this.#withErrorContext(async () => {
-      const { requests, seconds } = phaseLimits(this.#case, this.#settings)[2]
-      const before = await this.#server!.usage()
-      const outcome = await this.#send({ requests: Math.floor(requests * fraction), seconds: seconds * fraction })
-      const after = await this.#server!.usage()
-      this.#totals.responseCount += outcome.responseCount
-      this.#totals.seconds += outcome.seconds
-      this.#totals.cpu += after.cpu - before.cpu
-      this.#totals.latencies.push(outcome.latencies)
-    })
+  async seed(count: number): Promise<void> {
+    // One connection, because a Map lists plants in the order in which they were created.
+    const load = await Load.open(this.#port, 1)
+    await load.send({ request: seedRequest, status: 200 }, { requests: count, pipelining: 64 })
+    load.close()
+  }
+
+  async connect(connections: number): Promise<void> {
+    this.#load = await Load.open(this.#port, connections)
+  }
+
+  /** Sends requests for one slice. */
+  async run(theCase: Case): Promise<void> {
+    const [start, cpu] = [performance.now(), await this.#usage()]
+    try {
+      await this.#load!.send(theCase, { seconds: SLICE_SECONDS })
+    } catch (error) {
+      throw new Error(`${this.#contestant.name} failed in the case "${theCase.name}"`, { cause: error })
+    }
+    this.#cpu += (await this.#usage()) - cpu
+    this.#seconds += (performance.now() - start) / 1000
+  }
+
+  /** Forgets the slices so far. */
+  reset(): void {
+    this.#cpu = 0
+    this.#seconds = 0
+    this.#firstSample = this.#load!.latencies.length
   }
 
   result(): Measurement {
-    const { responseCount, seconds, cpu } = this.#totals
-    const latencies = mergeSorted(this.#totals.latencies)
-    return {
-      requestsPerSecond: responseCount / seconds,
-      p50: percentile(latencies, 50),
-      p90: percentile(latencies, 90),
-      p99: percentile(latencies, 99),
-      p999: percentile(latencies, 99.9),
-      max: percentile(latencies, 100),
-      cpu: cpu / responseCount,
-    }
+    const latencies = this.#load!.latencies.slice(this.#firstSample)
+    return { cpu: this.#cpu / latencies.length, requestsPerSecond: latencies.length / this.#seconds, latencies }
   }
 
-  async close(): Promise<void> {
-    this.#client?.close()
-    this.#writer?.close()
-    await this.#server?.stop()
-    await this.#database?.remove()
+  /** Returns the CPU time since the start, in microseconds. */
+  async #usage(): Promise<number> {
+    const answer = once(this.#child, 'message')
+    this.#child.send('usage')
+    const [{ user, system }] = (await Promise.race([answer, this.#exited])) as [NodeJS.CpuUsage]
+    return user + system
   }
 
-  async #seed({ port }: ServerProcess): Promise<void> {
-    if (this.#contestant.isConstant) return
-    const { seedCount, seedRequest, database } = this.#case
-    const totalRequests = phaseLimits(this.#case, this.#settings).reduce((sum, { requests }) => sum + requests, 0)
-    const requests = typeof seedCount === 'number' ? seedCount : totalRequests
-    // Contestants with a Map list plants in insertion order, so their plants must be created in order, over one
-    // connection. Databases sort the plants themselves, and would be slow over one connection.
-    const client = await Client.connect(port, database === undefined ? 1 : 64)
-    try {
-      await client.send({ request: seedRequest, requests, expectedResponse: { status: 200 }, pipelining: 64 })
-    } finally {
-      client.close()
-    }
-  }
-
-  async #send({ requests, seconds }: PhaseLimits): Promise<Outcome> {
-    const { request, expectedResponse, database } = this.#case
-    const { pipelining } = this.#settings
-    // A busy-waiting client would take the CPU core that the database needs.
-    const spins = database === undefined
-    const [sent, written] = [this.#sentRequests, this.#writtenRequests]
-    const [outcome, writerOutcome] = await Promise.all([
-      this.#client!.send({ request: (n) => request(sent + n), expectedResponse, pipelining, spins, requests, seconds }),
-      this.#writer!.send({
-        request: (n) => buildWriteRequest(written + n),
-        expectedResponse: { status: 200 },
-        requests,
-        seconds,
-      }),
-    ])
-    this.#sentRequests += outcome.responseCount
-    this.#writtenRequests += writerOutcome.responseCount
-    return outcome
-  }
-
-  async #withErrorContext(callback: () => Promise<void>): Promise<void> {
-    try {
-      await callback()
-    } catch (error) {
-      throw new Error(`The case ${this.#case.name} failed with ${this.#contestant.name}.`, { cause: error })
-    }
+  async stop(): Promise<void> {
+    this.#load?.close()
+    if (this.#child.connected) this.#child.disconnect()
+    await this.#exited.catch(() => undefined)
   }
 }

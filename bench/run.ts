@@ -1,137 +1,106 @@
-import type { Case } from './cases.ts'
-import type { Contestant } from './contestants.ts'
-import { measureRound } from './measure.ts'
-import { measureInMemory } from './memory/measure.ts'
-import { HELP, type Options, parseOptions } from './options.ts'
-import { installPeers } from './install-peers.ts'
-import { measureProcesses } from './processes.ts'
-import {
-  type RoundMetrics,
-  computeRatios,
-  type CaseResult,
-  type Row,
-  type BenchRun,
-  formatTable,
-} from './report/table.ts'
-import { TimeLeft } from './report/time-left.ts'
-import { runOnNodeVersions } from './node-versions.ts'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import { parseArgs } from 'node:util'
+import { CASES } from './cases.ts'
+import { CONTESTANTS, otherCheckout } from './contestants.ts'
+import { measureRound, type Measurement } from './measure.ts'
+import { formatCase, formatSummary, type CaseResult } from './table.ts'
 
-function selectContestants(
-  { contestants, database }: Case,
-  { against, externalContestants }: Options,
-): readonly Contestant[] {
-  if (database?.unavailableReason !== undefined) return []
-  return [
-    ...contestants.filter(({ isOptional: optional, name }) => !optional || against.has(name)),
-    ...externalContestants,
-  ]
+const HELP = `Compares the CPU time of plant-store with that of other servers.
+
+  npm run bench -- [options]
+
+  --case <name>        one case only, can be repeated: ${CASES.map(({ name }) => `"${name}"`).join(', ')}
+  --only <text>        contestants whose name contains this text, and plant-store; can be repeated
+  --against <folder>   adds plant-store from another checkout, which must be built
+  --rounds <n>         processes of each contestant (default 4)
+  --seconds <n>        how long each process is measured (default 1)
+  --plants <n>         plants that exist before (default 10000)
+  --connections <n>    connections that send requests at the same time (default 64)
+  --publish            write the results into README.md and bench/README.md
+  --help`
+
+const { values } = parseArgs({
+  options: {
+    case: { type: 'string', multiple: true, default: CASES.map(({ name }) => name) },
+    only: { type: 'string', multiple: true, default: [''] },
+    against: { type: 'string' },
+    rounds: { type: 'string', default: '4' },
+    seconds: { type: 'string', default: '1' },
+    plants: { type: 'string', default: '10000' },
+    connections: { type: 'string', default: '64' },
+    publish: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const settings = {
+  rounds: Number(values.rounds),
+  seconds: Number(values.seconds),
+  plants: Number(values.plants),
+  connections: Number(values.connections),
+}
+const cases = CASES.filter(({ name }) => values.case.includes(name))
+const contestants = [
+  ...CONTESTANTS.filter(({ name }) => name === 'plant-store' || values.only.some((text) => name.includes(text))),
+  ...(values.against === undefined ? [] : [otherCheckout(values.against)]),
+]
+
+async function main(): Promise<void> {
+  const total = cases.length * settings.rounds
+  // A process takes about two seconds to start, to create its plants and to warm up.
+  const estimate = Math.ceil((total * contestants.length * (2 + settings.seconds)) / 60)
+  const { version, platform } = process
+  console.log(
+    `Measuring ${contestants.length} servers in ${cases.length} cases, on Node ${version} (${platform}). ` +
+      `This takes about ${estimate} ${estimate === 1 ? 'minute' : 'minutes'}.`,
+  )
+  const start = performance.now()
+  const results: CaseResult[] = []
+  for (const [index, theCase] of cases.entries()) {
+    const rounds: Measurement[][] = []
+    for (let round = 1; round <= settings.rounds; round++) {
+      const done = index * settings.rounds + round - 1
+      const perRound = (performance.now() - start) / 1000 / done
+      const left = done === 0 ? '' : `, ${Math.round(perRound * (total - done))} s left`
+      showProgress(
+        `case ${index + 1} of ${cases.length} (${theCase.name}), round ${round} of ${settings.rounds}${left}`,
+      )
+      rounds.push(await measureRound(theCase, contestants, settings))
+    }
+    showProgress('')
+    const names = contestants.map(({ name }) => name)
+    const result = {
+      name: theCase.name,
+      rows: names.map((name, i) => ({ name, rounds: rounds.map((round) => round[i]!) })),
+    }
+    results.push(result)
+    console.log(`\n${formatCase(result)}`)
+  }
+  const summary = formatSummary(results)
+  if (results.length > 1) console.log(`\n${summary}`)
+  if (values.publish) for (const file of ['README.md', 'bench/README.md']) publish(file, summary)
 }
 
-/** With fewer rounds, the confidence interval of a median would span all measured values. */
-const MIN_ROUNDS = 9
+/** Replaces the line that shows what is being measured. Where there's no terminal, prints each line. */
+function showProgress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
+  else if (text !== '') process.stderr.write(`${text}\n`)
+}
 
-/** The rounds of a case end once the confidence interval of each ratio is narrower than this fraction of the ratio. */
-const MAX_INTERVAL_WIDTH = { socket: 0.03, memory: 0.02 }
-
-function hasNarrowIntervals(rows: readonly Row[], { wire }: Options): boolean {
-  return computeRatios(rows).every(
-    ({ median, interval: [low, high] }) => high - low < MAX_INTERVAL_WIDTH[wire] * median,
+/** Replaces the figures in a document. */
+function publish(file: string, summary: string): void {
+  const figures = `CPU time per request in microseconds on Node ${process.version}; lower is better. In parentheses: the \
+time of plant-store divided by this time, with its 95% confidence interval.\n\n${summary}`
+  const text = readFileSync(file, 'utf8')
+  const marked = /(?<=<!-- figures -->\n)[^]*(?=\n<!-- end of figures -->)/
+  if (!marked.test(text)) throw new Error(`${file} has no place for the figures`)
+  writeFileSync(
+    file,
+    text.replace(marked, () => `\n${figures}\n`),
   )
 }
 
-/**
- * Runs rounds of a case until the ratios are precise enough, or until the maximum number of rounds is reached.
- * @param position such as "case 3 of 16"
- * @param onFirstRound called with the rows after the first round
- */
-async function compare(
-  theCase: Case,
-  options: Options,
-  position: string,
-  timeLeft: TimeLeft,
-  onFirstRound: (rows: readonly Row[]) => void,
-): Promise<Row[]> {
-  const contestants = selectContestants(theCase, options)
-  const rows = contestants.map(({ name }) => ({ contestant: name, rounds: [] as RoundMetrics[] }))
-  for (let round = 1; round <= options.rounds; round++) {
-    if (round > MIN_ROUNDS && hasNarrowIntervals(rows, options)) {
-      timeLeft.finish(0, (options.rounds - round + 1) * contestants.length)
-      break
-    }
-    showProgress(`${position}, ${theCase.name}: round ${round} of ${options.rounds}, at most ${String(timeLeft)} left`)
-    const measure = options.wire === 'memory' ? measureInMemory : measureRound
-    const measurements: readonly RoundMetrics[] = await measure(theCase, contestants, options)
-    for (const [index, { rounds }] of rows.entries()) rounds.push(measurements[index]!)
-    timeLeft.finish(contestants.length)
-    if (round === 1) {
-      showProgress('')
-      onFirstRound(rows)
-    }
-  }
-  showProgress('')
-  return rows
-}
-
-function showProgress(text: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
-}
-
-async function main(): Promise<void> {
-  let options: Options
-  try {
-    options = parseOptions(process.argv.slice(2))
-  } catch (error) {
-    console.error((error as Error).message)
-    process.exitCode = 2
-    return
-  }
-  if (options.help) {
-    console.log(HELP)
-    return
-  }
-  if (options.nodeVersions.length > 0) {
-    runOnNodeVersions(options.nodeVersions, process.argv.slice(2), options.json)
-    return
-  }
-  const contestants = options.cases.flatMap((theCase) => selectContestants(theCase, options))
-  if (contestants.some(({ file }) => file.startsWith('peers/'))) installPeers()
-
-  const { wire, connections, pipelining, duration, rounds } = options
-  const settings = { node: process.version, wire, connections, pipelining, duration, rounds }
-  if (!options.json) {
-    console.log(
-      Object.entries(settings)
-        .map(([name, value]) => `${name} ${value}`)
-        .join(', '),
-    )
-  }
-  const timeLeft = new TimeLeft(contestants.length * rounds, duration)
-  if (!options.json) {
-    console.log(
-      `Measures the CPU time per request in ${options.cases.length} cases, one after another. Takes at most ${String(timeLeft)}; to see less, use --case, --rounds and --duration.`,
-    )
-  }
-  const results: CaseResult[] = []
-  for (const [index, theCase] of options.cases.entries()) {
-    const skipped = theCase.database?.unavailableReason
-    if (skipped !== undefined) {
-      results.push({ case: theCase.name, skipped, contestants: [] })
-      if (!options.json) console.log(`\nskipping ${theCase.name}: ${skipped}`)
-      continue
-    }
-    const position = `case ${index + 1} of ${options.cases.length}`
-    if (!options.json && !process.stderr.isTTY) console.log(`\n${position}, at most ${String(timeLeft)} left`)
-    const rows = await compare(theCase, options, position, timeLeft, (firstRows) => {
-      // The other tables don't appear before all rounds of their case are complete.
-      if (index > 0 || rounds === 1 || options.json) return
-      console.log(`\nAfter the first of at most ${rounds} rounds:\n${formatTable(theCase, firstRows, wire)}`)
-    })
-    results.push({ case: theCase.name, contestants: rows })
-    if (!options.json) console.log(`\n${formatTable(theCase, rows, wire)}`)
-  }
-  if (options.json) console.log(JSON.stringify([{ ...settings, results }] satisfies BenchRun[], undefined, 2))
-}
-
-// The processes case doesn't compare contestants and can't be combined with other options.
-if (process.argv.slice(2).join(' ') === '--case processes') await measureProcesses()
+if (values.help) console.log(HELP)
+else if (cases.length === 0) throw new Error(`unknown case: ${values.case.join()}; see --help`)
 else await main()
