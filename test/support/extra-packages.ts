@@ -1,30 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import { skipUnlessNode24 } from '../skip-reasons.ts'
+import { skipUnlessNode24 } from './skip-reasons.ts'
 
-const PEERS_DIRECTORY = new URL('../../peers/', import.meta.url)
-const TOOLS_DIRECTORY = new URL('../../tools/', import.meta.url)
+const PEERS_DIRECTORY = new URL('../peers/', import.meta.url)
+const TOOLS_DIRECTORY = new URL('../tools/', import.meta.url)
 const MANIFEST = JSON.parse(readFileSync(new URL('package.json', PEERS_DIRECTORY), 'utf8')) as Record<string, object>
 
 /** The names of the packages that are installed in `test/peers`. */
 export const PEERS: readonly string[] = Object.keys(MANIFEST['dependencies']!)
-
-/** The skip reason for tests that need the packages in `test/peers`, or false to run them. */
-export const skipWithoutPeers: string | false = skipUnlessInstalled(PEERS_DIRECTORY, 'peers')
-
-/** The skip reason for tests that need the packages in `test/tools`, or false to run them. */
-export const skipWithoutTools: string | false = skipUnlessInstalled(TOOLS_DIRECTORY, 'tools')
 
 function skipUnlessInstalled(directory: URL, script: string): string | false {
   if (process.env['TEST_REQUIRE_ALL'] === '1') return skipUnlessNode24
   return !existsSync(new URL('node_modules', directory)) && `test/${script} is not installed; run "npm run ${script}"`
 }
 
-/** Returns whether code imports a package that is installed in `test/peers`. */
-export function importsPeers(code: string): boolean {
-  return [...code.matchAll(/ from '((?:@[^/']+\/)?[^/']+)/g)].some(([, name]) => PEERS.includes(name!))
-}
+/** The skip reason for tests that need the packages in `test/peers`, or false to run them. */
+export const skipWithoutPeers: string | false = skipUnlessInstalled(PEERS_DIRECTORY, 'peers')
+
+/** The skip reason for tests that need the packages in `test/tools`, or false to run them. */
+export const skipWithoutTools: string | false = skipUnlessInstalled(TOOLS_DIRECTORY, 'tools')
 
 /**
  * Loads a package that is installed in `test/peers`. The caller declares the exports that it uses, because lint and the

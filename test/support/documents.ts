@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import ts from 'typescript'
 
-const root = new URL('../../..', import.meta.url)
+const root = new URL('../..', import.meta.url)
 
 /** A Markdown file. The path is relative to the root of the repository. */
 export type Document = Readonly<Record<'path' | 'text', string>>
@@ -9,33 +9,15 @@ export type Document = Readonly<Record<'path' | 'text', string>>
 /** A code block of a document, with its heading and the line on which it starts. */
 export type CodeBlock = Readonly<Record<'language' | 'code' | 'heading', string>> & { readonly line: number }
 
-/** Reads a Markdown file, and removes the spaces with which Prettier aligns tables: tests match the rows. */
+/** Reads a Markdown file, and removes the spaces with which Prettier aligns tables, because tests match the rows. */
 export function readDocument(path: string): Document {
   const text = readFileSync(new URL(path, root), 'utf8')
   return { path, text: text.replace(/^\|.*\|$/gm, (row) => row.replace(/ {2,}/g, ' ')) }
 }
 
-/** Returns the first group of each match in a document. */
-export function readTableColumn(path: string, row: RegExp): string[] {
-  return Array.from(readDocument(path).text.matchAll(row), ([, name]) => name!)
-}
-
-/** Returns the contents of the Markdown files in a folder and its subfolders, by path relative to the folder. */
-export function readMarkdownFiles(folder: string): Record<string, string> {
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
-  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(`${folder}/${name}`, 'utf8')]))
-}
-
-export const README: Document = readDocument('README.md')
-
-/** The pages that are generated from doc comments. */
-export const API_DOCUMENTS: readonly Document[] = Object.keys(readMarkdownFiles('docs/api')).map((name) =>
-  readDocument(`docs/api/${name}`),
-)
-
-/** The README and the pages in docs/, without the generated pages. */
+/** The README and the pages in docs/. */
 export const DOCUMENTS: readonly Document[] = [
-  README,
+  readDocument('README.md'),
   ...readdirSync(new URL('docs/', root))
     .filter((name) => name.endsWith('.md'))
     .sort()
@@ -69,9 +51,4 @@ export function findPrograms(document: Document): CodeBlock[] {
     code: ts.transpileModule(block.code, { compilerOptions }).outputText,
   }))
   return [...findCodeBlocks(document, 'js'), ...transpiled].sort((a, b) => a.line - b.line)
-}
-
-/** Returns the text of a document without code blocks, and without brackets in inline code. */
-export function removeCode({ text }: Document): string {
-  return text.replace(CODE_BLOCK, '').replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]()]/g, ''))
 }

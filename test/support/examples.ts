@@ -2,33 +2,21 @@ import type { ChildProcess } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { startChild, waitForChild, type CleanupScope } from '../child-process.ts'
-import type { Protocol } from '../wire/client.ts'
-import { skipWithoutPostgresUrl, skipWithoutSqlite } from '../skip-reasons.ts'
-import { authenticate } from '../../contract/contract-cases.ts'
-import { findPrograms, readDocument, type CodeBlock } from './documents.ts'
+import { startChild, waitForChild, type CleanupScope } from './child-process.ts'
+import type { Protocol } from './client.ts'
+import { skipWithoutPostgresUrl, skipWithoutSqlite } from './skip-reasons.ts'
 import { createProject, ENV_WITHOUT_COVERAGE } from './packed-package.ts'
-import { importsPeers, skipWithoutPeers } from './extra-packages.ts'
+import { PEERS, skipWithoutPeers } from './extra-packages.ts'
 
 const POSTGRES_URL = process.env['TEST_POSTGRES_URL']
-const REPORT_LISTENING = new URL('../program/report-listening.js', import.meta.url).href
-const CERTIFICATE_DIRECTORY = fileURLToPath(new URL('../wire/tls/', import.meta.url))
+const REPORT_LISTENING = new URL('report-listening.js', import.meta.url).href
+const CERTIFICATE_DIRECTORY = fileURLToPath(new URL('./', import.meta.url))
 
 /** Returns the skip reason of an example, or false to run it. */
 export function getSkipReason(code: string): string | false {
-  if (importsPeers(code)) return skipWithoutPeers
+  if (PEERS.some((name) => code.includes(` from '${name}'`))) return skipWithoutPeers
   if (code.includes('sqliteStore(') && skipWithoutSqlite !== false) return skipWithoutSqlite
   return code.includes('postgres://') && skipWithoutPostgresUrl
-}
-
-/** The examples in docs/frameworks.md. */
-export const FRAMEWORK_EXAMPLES: readonly CodeBlock[] = findPrograms(readDocument('docs/frameworks.md'))
-
-/**
- * Returns whether an example is a complete program. Others start with a comment that contains the path of their file.
- */
-export function isCompleteProgram(code: string): boolean {
-  return !code.startsWith('// ')
 }
 
 /** Returns the protocol of an example's server. */
@@ -42,21 +30,6 @@ export function getMountPath(code: string): string {
   return /'(\/api[^']*)'/.exec(code)?.[1] ?? ''
 }
 
-/** Changes an example so that each token identifies its own owner and the owner `many` has 5,000 plants. */
-export function addTestOwners(code: string): string {
-  const options = `{ store, authenticate: ${authenticate.toString()}`
-  return `
-    import { memoryStore } from 'plant-store'
-    const store = memoryStore()
-    for (let id = 1n; id <= 5000n; id++) store.create('many', { id, name: \`Plant \${id}\` })
-    ${code.replace("{ tokens: { 'a-long-random-token': 'ada' }", options)}`
-}
-
-/** The response body for a list of the owner `many`. */
-export const MANY_PLANTS_JSON: string = JSON.stringify(
-  Array.from({ length: 5000 }, (_, i) => ({ name: `Plant ${i + 1}` })),
-)
-
 /**
  * Starts an example in a project in which the packed package is installed, and waits until it is listening. The process
  * is killed when the scope ends.
@@ -66,18 +39,16 @@ export async function startExample(
   t: CleanupScope,
   code: string,
   project?: string,
-  env: NodeJS.ProcessEnv = {},
 ): Promise<{ readonly port: number; readonly child: ChildProcess }> {
   const program = code
     .replace('3000', '0')
-    .replace('plants.db', ':memory:')
     .replace('postgres://user:password@host/database', POSTGRES_URL ?? '')
     .replaceAll("'localhost.", `'${CERTIFICATE_DIRECTORY}localhost.`)
   const cwd = project ?? (await createProject(t))
   await writeFile(join(cwd, 'main.mjs'), program)
   const child = startChild(t, process.execPath, ['--import', REPORT_LISTENING, 'main.mjs'], {
     cwd,
-    env: { ...ENV_WITHOUT_COVERAGE, ...env },
+    env: ENV_WITHOUT_COVERAGE,
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   // Drains the output, so that the process never blocks on a full pipe.

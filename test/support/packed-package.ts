@@ -6,12 +6,13 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { CleanupScope } from '../child-process.ts'
+import './environment.js'
+import type { CleanupScope } from './child-process.ts'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The files that are packed, or that the build needs. */
-const SOURCES = ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'docs', 'package.json', 'src', 'tsconfig.json']
+const SOURCES = ['LICENSE', 'README.md', 'docs', 'package.json', 'src', 'tsconfig.json']
 
 /** The tarball to test instead of a new one, for example before it's published. */
 const RELEASE_TARBALL = process.env['TEST_TARBALL']
@@ -19,26 +20,20 @@ const RELEASE_TARBALL = process.env['TEST_TARBALL']
 /** Modules in this folder can import the packages installed in `test/peers` and in the project. */
 const PROJECTS_DIRECTORY = join(ROOT, 'test/peers/projects')
 
-/**
- * Exists while a process packs, and contains its process ID. Test files that run concurrently wait for that process.
- */
+/** Exists while a process packs, and contains its process ID. Test files that run concurrently wait for that process. */
 const LOCK_FILE = join(PROJECTS_DIRECTORY, 'lock')
 
 /** Folders with the commands of installed packages. */
-const COMMAND_DIRECTORIES = ['node_modules/.bin', 'test/peers/node_modules/.bin', 'test/tools/node_modules/.bin'].map(
-  (path) => join(ROOT, path),
-)
-const PATH = [dirname(process.execPath), ...COMMAND_DIRECTORIES, process.env['PATH']].join(delimiter)
+const COMMAND_DIRECTORIES = ['.', 'test/peers', 'test/tools'].map((path) => join(ROOT, path, 'node_modules/.bin'))
 
-/**
- * The environment of processes that don't run the sources. Collecting the coverage of compilers and frameworks would be
- * useless and slow, and test runners in such a process must not report to the runner of these tests.
- */
+/** The environment of processes that don't run the sources, and that must not report to the runner of these tests. */
 export const ENV_WITHOUT_COVERAGE: NodeJS.ProcessEnv = {
   ...process.env,
   NODE_V8_COVERAGE: undefined,
   NODE_TEST_CONTEXT: undefined,
-  PATH,
+  // The reporter of these tests.
+  NODE_OPTIONS: undefined,
+  PATH: [dirname(process.execPath), ...COMMAND_DIRECTORIES, process.env['PATH']].join(delimiter),
 }
 
 /** Runs a shell script, as a reader of the docs would, and returns its output. */
@@ -54,7 +49,6 @@ export async function runScript(script: string, cwd = ROOT, env: NodeJS.ProcessE
  */
 export async function packPackage(): Promise<Readonly<Record<'tarball' | 'folder', string>>> {
   const folder = join(PROJECTS_DIRECTORY, hashFiles(RELEASE_TARBALL === undefined ? SOURCES : [RELEASE_TARBALL]))
-  const tarball = join(folder, 'plant-store.tgz')
   await mkdir(PROJECTS_DIRECTORY, { recursive: true })
   while (!existsSync(folder)) {
     try {
@@ -65,21 +59,12 @@ export async function packPackage(): Promise<Readonly<Record<'tarball' | 'folder
     }
     try {
       // The previous lock holder may have created the folder between the check and the lock.
-      if (existsSync(folder)) break
-      for (const name of await readdir(PROJECTS_DIRECTORY)) {
-        if (name !== 'lock') await rm(join(PROJECTS_DIRECTORY, name), { recursive: true })
-      }
-      const temporary = join(PROJECTS_DIRECTORY, 'new')
-      await mkdir(temporary)
-      if (RELEASE_TARBALL === undefined) await packCopy(temporary)
-      else await cp(resolve(ROOT, RELEASE_TARBALL), join(temporary, 'plant-store.tgz'))
-      await installPackage(temporary, './plant-store.tgz')
-      await rename(temporary, folder)
+      if (!existsSync(folder)) await packInto(folder)
     } finally {
       await rm(LOCK_FILE, { force: true })
     }
   }
-  return { tarball, folder }
+  return { tarball: join(folder, 'plant-store.tgz'), folder }
 }
 
 async function waitForLock() {
@@ -94,17 +79,25 @@ async function waitForLock() {
   }
 }
 
-/** Builds and packs a copy of the project. */
-async function packCopy(target: string): Promise<void> {
-  const copy = join(target, 'copy')
-  for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
-  // Simulates leftovers of an earlier build.
-  await mkdir(join(copy, 'dist/commonjs'), { recursive: true })
-  for (const name of ['left.js', 'left.d.ts', 'commonjs/left.d.ts']) await writeFile(join(copy, 'dist', name), '')
-  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
-  const filename = await runScript('npm pack --silent --pack-destination ..', copy)
-  await rename(join(target, filename.trim()), join(target, 'plant-store.tgz'))
-  await rm(copy, { recursive: true })
+async function packInto(folder: string): Promise<void> {
+  for (const name of await readdir(PROJECTS_DIRECTORY)) {
+    if (name !== 'lock') await rm(join(PROJECTS_DIRECTORY, name), { recursive: true })
+  }
+  const temporary = join(PROJECTS_DIRECTORY, 'new')
+  const tarball = join(temporary, 'plant-store.tgz')
+  await mkdir(join(temporary, 'copy/dist'), { recursive: true })
+  if (RELEASE_TARBALL === undefined) {
+    const copy = join(temporary, 'copy')
+    for (const name of SOURCES) await cp(join(ROOT, name), join(copy, name), { recursive: true })
+    // Simulates a leftover of an earlier build.
+    await writeFile(join(copy, 'dist/left.js'), '')
+    await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+    const filename = await runScript('npm pack --silent --pack-destination ..', copy)
+    await rename(join(temporary, filename.trim()), tarball)
+  } else await cp(resolve(ROOT, RELEASE_TARBALL), tarball)
+  await rm(join(temporary, 'copy'), { recursive: true })
+  await installPackage(temporary, './plant-store.tgz')
+  await rename(temporary, folder)
 }
 
 /** Creates a project in a folder and installs a tarball there, without a registry. */
@@ -119,8 +112,7 @@ export async function installPackage(folder: string, tarball: string): Promise<v
  * @returns the folder of the project
  */
 export async function createProject(t: CleanupScope, files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { folder } = await packPackage()
-  const project = await mkdtemp(join(folder, 'project-'))
+  const project = await mkdtemp(join((await packPackage()).folder, 'project-'))
   t.after(() => rm(project, { recursive: true }))
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(project, path)), { recursive: true })
@@ -133,13 +125,11 @@ export async function createProject(t: CleanupScope, files: Readonly<Record<stri
 function hashFiles(names: readonly string[]): string {
   const digest = createHash('sha256')
   for (const name of names) {
-    for (const file of listFiles(resolve(ROOT, name))) digest.update(file).update('\0').update(readFileSync(file))
+    const isFolder = statSync(resolve(ROOT, name)).isDirectory()
+    const paths = isFolder ? readdirSync(resolve(ROOT, name), { recursive: true, encoding: 'utf8' }) : ['']
+    for (const path of paths.map((path) => resolve(ROOT, name, path)).filter((path) => statSync(path).isFile())) {
+      digest.update(path).update('\0').update(readFileSync(path))
+    }
   }
   return digest.digest('hex').slice(0, 16)
-}
-
-function listFiles(path: string): string[] {
-  if (statSync(path).isFile()) return [path]
-  const entries = readdirSync(path, { recursive: true, withFileTypes: true })
-  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
