@@ -1,29 +1,13 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once, type EventEmitter } from 'node:events'
+import './environment.js'
 
 /** How long a child process may take to exit before it's killed. */
 const MAX_EXIT_MS = 10_000
 
-/** Runs cleanup callbacks when it ends. Both a test context and the scope of a manual test script implement it. */
+/** Runs cleanup callbacks when it ends, as a test context does. */
 export interface CleanupScope {
   after(callback: () => unknown): unknown
-}
-
-/**
- * Runs a manual test script and exits. Cleanup callbacks run in reverse order, even if the script fails or is
- * interrupted.
- */
-export async function runWithCleanup(main: (scope: CleanupScope) => Promise<void>): Promise<never> {
-  const cleanups: (() => unknown)[] = []
-  try {
-    const interrupted = new Promise((_, reject) => process.once('SIGINT', reject).on('unhandledRejection', reject))
-    await Promise.race([main({ after: (cleanup) => cleanups.unshift(cleanup) }), interrupted])
-  } catch (error) {
-    console.error(error)
-    process.exitCode = 1
-  }
-  for (const cleanup of cleanups) await cleanup()
-  process.exit()
 }
 
 /**

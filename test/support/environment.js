@@ -1,7 +1,7 @@
-// The environment of tests and of the processes they start. It excludes the variables of the caller's terminal and
-// shell, so that no result depends on them: with FORCE_COLOR, for example, Node colors what programs print.
+// Removes variables of the caller's terminal and shell from the environment of this process, and so of the processes
+// that it starts, so that no result depends on them: with FORCE_COLOR, for example, Node colors what programs print.
 
-/** `NODE_TEST_CONTEXT` connects a test process to `node --test`. The test packages remove it from their processes. */
+/** `NODE_TEST_CONTEXT` connects a test process to `node --test`. */
 const KEPT = [
   ...['PATH', 'HOME', 'TMPDIR', 'NODE_COMPILE_CACHE', 'NODE_TEST_CONTEXT', 'NODE_V8_COVERAGE'],
   // What npm needs to reach its registry.
@@ -10,15 +10,6 @@ const KEPT = [
 ]
 const KEPT_PREFIXES = /^(?:TEST_|__STRYKER)/
 
-/** Returns the variables of an environment that the tests and their child processes may depend on. */
-export function selectEnvironment(environment) {
-  return Object.fromEntries(
-    Object.entries(environment).filter(([name]) => KEPT.includes(name) || KEPT_PREFIXES.test(name)),
-  )
-}
-
-/** Removes all other variables from the environment of this process, which the processes that it starts inherit. */
-export function cleanEnvironment() {
-  const kept = selectEnvironment(process.env)
-  for (const name of Object.keys(process.env)) if (!(name in kept)) delete process.env[name]
+for (const name of Object.keys(process.env)) {
+  if (!KEPT.includes(name) && !KEPT_PREFIXES.test(name)) delete process.env[name]
 }

@@ -1,5 +1,6 @@
-// The reporter of each test file's process. It writes one JSON line per result, which run-files.js reads.
+// The reporter of each test process. It writes one JSON line per result, which run-files.js reads.
 import { appendFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { inspect } from 'node:util'
 
 const { TEST_RESULTS } = process.env
@@ -16,11 +17,15 @@ export default async function* report(source) {
       names.length = data.nesting + 1
     }
     if (type !== 'test:pass' && type !== 'test:fail') continue
-    const name = [...names.slice(0, data.nesting), data.name].join(' > ')
+    const name = `${toPath(data.file)}${[...names.slice(0, data.nesting), data.name].join(' > ')}`
     const result = toResult(type, name, data)
     if (result !== undefined) appendFileSync(TEST_RESULTS, `${JSON.stringify(result)}\n`)
   }
   yield ''
+}
+
+function toPath(file) {
+  return file === undefined ? '' : `${relative('', file)}: `
 }
 
 function toResult(type, name, { skip, todo, details }) {

@@ -3,8 +3,8 @@ import { delimiter, join } from 'node:path'
 
 /** The programs that some tests need, as CONTRIBUTING.md explains. */
 const PROGRAMS = [
-  ...['caddy', 'chromium', 'curl', 'git', 'haproxy', 'ip', 'java', 'make', 'nginx', 'pg_dump', 'pgbouncer', 'pgpool'],
-  ...['postgres', 'prometheus', 'promtool', 'python3', 'sqlite3', 'strace', 'systemd-analyze', 'unshare', 'zsh'],
+  ...['caddy', 'chromium', 'curl', 'git', 'haproxy', 'java', 'nginx', 'pg_dump', 'pgbouncer', 'postgres', 'python3'],
+  ...['sqlite3', 'strace', 'systemd-analyze', 'unshare'],
 ]
 
 /** Returns lines that say which installed programs the tests use, and which ones aren't installed. */

@@ -23,13 +23,13 @@ export class Progress {
     this.#timer = setInterval(() => this.#show(), 1000)
   }
 
-  start(file) {
-    this.#running.set(file, performance.now())
+  start(group) {
+    this.#running.set(group, performance.now())
   }
 
-  end(file, results, output) {
-    this.#running.delete(file)
-    this.#ended++
+  end(group, fileCount, results, output) {
+    this.#running.delete(group)
+    this.#ended += fileCount
     const failures = results.filter(({ outcome }) => outcome === 'failed')
     for (const { outcome, reason } of results) {
       this.#counts[outcome]++
@@ -38,10 +38,10 @@ export class Progress {
       this.#skips.set(text, (this.#skips.get(text) ?? 0) + 1)
     }
     for (const { name, message } of failures) {
-      this.#failures.push(name === file ? file : `${file}: ${name}`)
-      this.#print(`\nFAILED ${this.#failures.at(-1)}\n${message.replace(/^/gm, '  ')}\n`)
+      this.#failures.push(name)
+      this.#print(`\nFAILED ${name}\n${message.replace(/^/gm, '  ')}\n`)
     }
-    if (failures.length > 0 && output !== '') this.#print(`  Output of ${file}:\n${output.replace(/^/gm, '    ')}\n`)
+    if (failures.length > 0 && output !== '') this.#print(`  Output of ${group}:\n${output.replace(/^/gm, '    ')}\n`)
     this.#show()
   }
 

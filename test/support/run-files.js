@@ -2,38 +2,39 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { selectEnvironment } from './environment.js'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const REPORTER = `--test-reporter=${import.meta.resolve('./file-reporter.js')} --test-reporter-destination=stdout`
+const IMPORT_FILES = fileURLToPath(new URL('import-files.js', import.meta.url))
 
 /**
- * Runs test files, each in its own process group. A file that exceeds the time limit is killed, together with the
- * processes it has started. So are processes that remain when the file's own process has exited.
- * @param files the paths of the test files
+ * Runs groups of test files, each in its own process group. One that exceeds the time limit is killed, together with the
+ * processes it has started. So are processes that remain when the group's own process has exited.
+ * @param groups the paths of the test files of each group
  * @param options.nodeArgs arguments of Node
- * @param options.concurrency the number of files that run at the same time
- * @param options.limitSeconds the time limit of a file
- * @param options.progress is called with the event of each file: `start(file)`, and `end(file, results, output)`
+ * @param options.concurrency the number of groups that run at the same time
+ * @param options.limitSeconds the time limit of a group
+ * @param options.progress is called with the event of each group: `start(name)`, and `end(name, count, results, output)`
  */
-export async function runFiles(files, { nodeArgs, concurrency, limitSeconds, progress }) {
+export async function runFiles(groups, { nodeArgs, concurrency, limitSeconds, progress }) {
   const folder = mkdtempSync(join(tmpdir(), 'plant-store-tests-'))
   const running = new Set()
-  const killAll = () => running.forEach(killGroup)
   const interrupt = (signal) => {
-    killAll()
+    running.forEach(killGroup)
     rmSync(folder, { recursive: true, force: true })
     console.error(`\nInterrupted by ${signal}.`)
     process.exit(1)
   }
   const signals = ['SIGHUP', 'SIGINT', 'SIGTERM']
   for (const signal of signals) process.once(signal, interrupt)
-  const waiting = files.entries()
+  const waiting = groups.entries()
   const work = async () => {
-    for (const [index, file] of waiting) {
-      progress.start(file)
+    for (const [index, files] of waiting) {
+      const name = files.length === 1 ? files[0] : `${dirname(files[0])} (${files.length} files)`
+      progress.start(name)
       const paths = ['results', 'output'].map((name) => join(folder, `${index}.${name}`))
-      progress.end(file, ...(await runFile(file, paths, nodeArgs, limitSeconds, running)))
+      progress.end(name, files.length, ...(await runGroup(name, files, paths, nodeArgs, limitSeconds, running)))
     }
   }
   try {
@@ -44,13 +45,13 @@ export async function runFiles(files, { nodeArgs, concurrency, limitSeconds, pro
   }
 }
 
-async function runFile(file, [resultsPath, outputPath], nodeArgs, limitSeconds, running) {
+async function runGroup(name, files, [resultsPath, outputPath], nodeArgs, limitSeconds, running) {
   writeFileSync(resultsPath, '')
   // A file instead of a pipe: a pipe stays open as long as any process that has inherited it.
   const output = openSync(outputPath, 'w')
-  const env = { ...selectEnvironment(process.env), TEST_RESULTS: resultsPath, NODE_OPTIONS: REPORTER }
+  const env = { ...process.env, TEST_RESULTS: resultsPath, NODE_OPTIONS: REPORTER }
   const stdio = ['ignore', output, output]
-  const child = spawn(process.execPath, [...nodeArgs, file], { env, stdio, detached: true })
+  const child = spawn(process.execPath, [...nodeArgs, IMPORT_FILES, ...files], { env, stdio, detached: true })
   closeSync(output)
   running.add(child)
   let isOverdue = false
@@ -63,12 +64,13 @@ async function runFile(file, [resultsPath, outputPath], nodeArgs, limitSeconds, 
   killGroup(child)
 
   const results = readFileSync(resultsPath, 'utf8').split('\n').filter(Boolean).map(JSON.parse)
-  const fail = (message) => results.push({ outcome: 'failed', name: file, message })
   const last = results.at(-1)?.name ?? 'none'
-  if (isOverdue) fail(`The file was killed after ${limitSeconds} s. The last test that ended: ${last}.`)
-  else if (status === null) fail(`The process was ended by ${signal}. The last test that ended: ${last}.`)
+  const fail = (message) =>
+    results.push({ outcome: 'failed', name, message: `${message} The last test that ended: ${last}.` })
+  if (isOverdue) fail(`It was killed after ${limitSeconds} s.`)
+  else if (status === null) fail(`The process was ended by ${signal}.`)
   else if (status !== 0 && results.every(({ outcome }) => outcome !== 'failed')) {
-    fail(`The process exited with status ${status}. The last test that ended: ${last}.`)
+    fail(`The process exited with status ${status}.`)
   }
   return [results, readFileSync(outputPath, 'utf8')]
 }

@@ -1,114 +1,109 @@
-// Runs the tests in the given files and folders, or by default all tests except the slow ones. Options are passed to
-// Node: npm test -- test/plants test/http/body.test.ts --test-name-pattern=limit
-// With --test-reporter=spec, Node's own test runner and reporter are used.
-import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+// Runs the tests in the given files and folders, or by default all but the slow ones. Slow tests, in files named
+// *.slow.ts, need compilers, browsers, load or minutes. They run if their file or "slow" is named, or for coverage.
+// Options are passed to Node: npm test -- test/http test/package/next.slow.ts --test-name-pattern=limit
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { relative, sep } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
-import { selectEnvironment } from './environment.js'
+import { dirname, join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import './environment.js'
 import { describePrograms } from './installed-programs.js'
 import { Progress } from './progress.js'
 import { runFiles } from './run-files.js'
-import { compile } from './typescript-hooks.js'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
-const TYPESCRIPT_FLAGS = ['--import', import.meta.resolve('./typescript.js')]
-
-// Node's warning that stripping types is experimental helps nobody who runs the tests.
-process.removeAllListeners('warning')
-
-// Compiles all files once, so that the test processes don't have to.
-for (const path of ['src', 'test', 'bench'].flatMap(listFiles)) {
-  if (!/(?<!\.d)\.ts$/.test(path)) continue
-  try {
-    compile(pathToFileURL(path))
-  } catch {
-    // The file has a syntax error. The test that imports it will report that.
-  }
-}
+/** Node 22.18 and later strip types themselves. Some of these versions warn that this is experimental. */
+const TYPESCRIPT_FLAGS = process.features.typescript
+  ? ['--disable-warning=ExperimentalWarning']
+  : ['--import', import.meta.resolve('tsx')]
 
 /** V8 coverage isn't exact for code from Node's compile cache, so the cache is disabled while coverage is measured. */
 const isMeasuringCoverage = process.env.NODE_V8_COVERAGE !== undefined
-if (!isMeasuringCoverage)
-  process.env.NODE_COMPILE_CACHE = fileURLToPath(new URL('../../node_modules/.cache/node', import.meta.url))
+if (!isMeasuringCoverage) process.env.NODE_COMPILE_CACHE = join(process.cwd(), 'node_modules/.cache/node')
 
-/** More processes than cores, because most tests spend most of their time waiting. */
-const DEFAULT_CONCURRENCY = 2 * availableParallelism()
-
-/** How long a test file may take, in seconds. The slowest one takes less than a tenth of it on an idle machine. */
+/** How long a process may take, in seconds. The slowest one takes less than a tenth of it on an idle machine. */
 const LIMIT_SECONDS = Number(process.env.TEST_FILE_SECONDS ?? 300)
 
-/** Slow tests with outages, load, compilers or browsers. They run only if they are named, or for coverage. */
-const SLOW_TESTS = [
-  'test/client/million-plants.test.ts',
-  'test/contract/compression.test.ts',
-  'test/contract/middleware.test.ts',
-  'test/documents/clients.test.ts',
-  'test/documents/dockerfile.test.ts',
-  'test/package/runners.test.ts',
-  'test/package/typescript.test.ts',
-  'test/standalone/cors-browser.test.ts',
-  'test/standalone/metrics/prometheus.test.ts',
-  'test/standalone/paths/page/actions.test.ts',
-  'test/standalone/paths/page/appearance.test.ts',
-  'test/standalone/paths/page/interaction.test.ts',
-  'test/standalone/paths/page/token.test.ts',
-  'test/stores/postgres/deployments/distributed-servers.test.ts',
-  'test/stores/postgres/deployments/under-load.test.ts',
-]
+/** A process per file would be the largest cost, so the files of a folder share processes, up to this many files each. */
+const FILES_PER_PROCESS = 5
 
-/** Tests that limit CPU time, which collecting coverage would exceed. */
-const EXCLUDED_FROM_COVERAGE = ['test/hostile/request-cost.test.ts']
+/** Files that need their own process, for example because they measure CPU time or memory. */
+const ALONE = /\.slow\.ts$|\/(?:run-files|new-plant)\.test\.ts$/
 
-const tests = listFiles('test')
-  .filter((path) => path.endsWith('.test.ts'))
-  .sort()
+/** Slow tests that don't run the sources, or that limit CPU time, which collecting coverage would exceed. */
+const EXCLUDED_FROM_COVERAGE = /^test\/(package|hostile)\/|\/web-ui-/
+
+const allFiles = listFiles('test').sort()
+const tests = allFiles.filter((path) => path.endsWith('.test.ts'))
+const slowTests = allFiles.filter((path) => path.endsWith('.slow.ts'))
 
 /** Returns all files in a folder, except in folders of installed packages, which may contain their own tests. */
 function listFiles(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) return ['peers', 'tools'].includes(entry.name) ? [] : listFiles(path)
+    if (entry.isDirectory()) return ['test/peers', 'test/tools'].includes(path) ? [] : listFiles(path)
     return [path]
   })
 }
 
-/**
- * Returns the tests for the path of a file or folder. Node itself ignores missing files and runs a folder as a test.
- */
+/** Returns the tests for "slow", or for the path of a file or folder. */
 function findTests(name) {
+  if (name === 'slow') return slowTests
   const path = relative('', name).replaceAll(sep, '/')
-  return tests.filter((file) => file === path || file.startsWith(`${path}/`))
+  return slowTests.includes(path) ? [path] : tests.filter((file) => file === path || file.startsWith(`${path}/`))
+}
+
+/** Returns the tests that run if none are named. */
+function selectAll() {
+  if (!isMeasuringCoverage) return tests
+  return [...tests, ...slowTests.filter((file) => !EXCLUDED_FROM_COVERAGE.test(file))]
+}
+
+/** Returns whether a test file, or a table of test cases that it imports, contains text that matches. */
+function contains(file, pattern) {
+  const text = readFileSync(file, 'utf8')
+  const imports = [...text.matchAll(/^import .* from '(\.\/.*)'$/gm)].map(([, path]) => join(dirname(file), path))
+  return pattern.test(text) || imports.some((path) => allFiles.includes(path) && contains(path, pattern))
+}
+
+/** Names of tests can be composed. If no file contains the pattern, any file may contain the test. */
+function selectByPattern(files, pattern) {
+  const matches = files.filter((file) => contains(file, new RegExp(pattern)))
+  return matches.length > 0 ? matches : files
+}
+
+function groupFiles(files) {
+  const groups = files.filter((file) => ALONE.test(file)).map((file) => [file])
+  const shared = files.filter((file) => !ALONE.test(file))
+  // The folders at the end of the alphabet start servers and databases, and take the longest.
+  for (const folder of [...new Set(shared.map(dirname))].reverse()) {
+    const inFolder = shared.filter((file) => dirname(file) === folder)
+    while (inFolder.length > 0) groups.push(inFolder.splice(0, FILES_PER_PROCESS))
+  }
+  return groups
 }
 
 const args = process.argv.slice(2)
 const options = args.filter((argument) => argument.startsWith('--'))
 const names = args.filter((argument) => !argument.startsWith('--'))
 const unknown = names.filter((name) => findTests(name).length === 0)
-
-const CONCURRENCY = /^--test-concurrency=(.*)$/
-const concurrency = Number(options.map((option) => CONCURRENCY.exec(option)?.[1]).find(Boolean) ?? DEFAULT_CONCURRENCY)
+const findOption = (name) => options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1)
 
 if (unknown.length > 0) {
   console.error(`No tests found at ${unknown.join(', ')}. Write the value of an option after "=".`)
   process.exitCode = 2
 } else {
-  const excluded = isMeasuringCoverage ? EXCLUDED_FROM_COVERAGE : SLOW_TESTS
-  const files =
-    names.length > 0
-      ? tests.filter((file) => names.some((name) => findTests(name).includes(file)))
-      : tests.filter((file) => !excluded.includes(file))
-  if (options.some((option) => option.startsWith('--test-reporter'))) {
-    const nodeArgs = [...TYPESCRIPT_FLAGS, `--test-concurrency=${concurrency}`, ...options, '--test', ...files]
-    const { status } = spawnSync(process.execPath, nodeArgs, { stdio: 'inherit', env: selectEnvironment(process.env) })
-    process.exitCode = status ?? 1
-  } else {
-    console.log(describePrograms())
-    const nodeArgs = [...TYPESCRIPT_FLAGS, ...options.filter((option) => !CONCURRENCY.test(option))]
-    const progress = new Progress(files.length)
-    await runFiles(files, { nodeArgs, concurrency, limitSeconds: LIMIT_SECONDS, progress })
-    process.exitCode = progress.finish() ? 0 : 1
-  }
+  console.log(describePrograms())
+  const named = names.length > 0 ? [...new Set(names.flatMap(findTests))].sort() : selectAll()
+  const pattern = findOption('--test-name-pattern')
+  const files = pattern === undefined ? named : selectByPattern(named, pattern)
+  const progress = new Progress(files.length)
+  await runFiles(groupFiles(files), {
+    nodeArgs: [...TYPESCRIPT_FLAGS, ...options],
+    // More processes than cores, because most tests spend most of their time waiting.
+    concurrency: 2 * availableParallelism(),
+    limitSeconds: LIMIT_SECONDS,
+    progress,
+  })
+  process.exitCode = progress.finish() ? 0 : 1
 }

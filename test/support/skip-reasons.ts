@@ -47,9 +47,3 @@ export const skipWithoutMountNamespace: string | false =
   process.env['TEST_REQUIRE_ALL'] !== '1' &&
   spawnSync('unshare', ['-m', 'true']).status !== 0 &&
   'mount namespaces are not permitted, or unshare is not installed'
-
-/** The skip reason for tests that need a network namespace, or false to run them. */
-export const skipWithoutNetworkNamespace: string | false =
-  process.env['TEST_REQUIRE_ALL'] !== '1' &&
-  spawnSync('unshare', ['-rn', 'ip', 'link', 'set', 'lo', 'up']).status !== 0 &&
-  'network namespaces are not permitted, or unshare or ip is not installed'

@@ -5,7 +5,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { Readable, type Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { TLS } from './tls/certificate.ts'
+import { TLS } from './certificate.ts'
 import {
   close,
   listen,

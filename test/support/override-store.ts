@@ -1,4 +1,4 @@
-import type { Store } from '../../../src/index.ts'
+import type { Store } from '../../src/index.ts'
 
 /** Wraps a store, and replaces some of its methods. */
 export function overrideStore(store: Store, overrides: Partial<Store>): Store {

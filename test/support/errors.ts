@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { StoreUnavailableError } from '../../../src/plants/store.ts'
+import { StoreUnavailableError } from '../../src/plants/store.ts'
 
 /** Creates an error as a Postgres server sends it. @param code the SQLSTATE */
 export function createServerError(code: string): Error {

@@ -8,7 +8,7 @@ import {
 } from 'node:http'
 import type { AddressInfo, Server as NetServer } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createPlantStore, MAX_PAGE, type PlantStore, type PlantStoreOptions, type Store } from '../../../src/index.ts'
+import { createPlantStore, MAX_PAGE, type PlantStore, type PlantStoreOptions, type Store } from '../../src/index.ts'
 
 /** A request as a test sends it. */
 export interface TestRequest {

@@ -1,4 +1,4 @@
-import { MAX_PAGE, type Page } from '../../../src/index.ts'
+import { MAX_PAGE, type Page } from '../../src/index.ts'
 
 /** Creates a full page of plants after a cursor. `hasMore` is always true. */
 export function createPageAfter(after = 0n, { name = 'Fern', limit = MAX_PAGE } = {}): Page {

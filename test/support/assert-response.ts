@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ERRORS } from '../../../src/http/errors.ts'
+import { ERRORS } from '../../src/http/errors.ts'
 import type { RawResponse } from './parse-responses.ts'
 
 /** Errors that a client may cause while the service works correctly. */

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { createPlantClient, type PlantClient, type PlantClientOptions } from '../../../src/client/plant-client.ts'
-import { memoryStore, type Store } from '../../../src/index.ts'
+import { createPlantClient, type PlantClient, type PlantClientOptions } from '../../src/client/plant-client.ts'
+import { memoryStore, type Store } from '../../src/index.ts'
 import { bearer, getPort, sendToPort, serve, servePlants, type TestResponse } from './service.ts'
 
 /** How the proxy handles a request. `forward` sends it to the service and reads the complete response. */

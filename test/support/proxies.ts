@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startChild, type CleanupScope } from '../child-process.ts'
-import { createTempDirectory } from '../temp-files.ts'
+import { startChild, type CleanupScope } from './child-process.ts'
+import { createTempDirectory } from './temp-files.ts'
 import { waitUntilListening } from './wait-until-listening.ts'
 
 /** Starts nginx in the foreground, and waits until it is listening on a port. */
