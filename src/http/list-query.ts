@@ -45,7 +45,8 @@ export function describeInteger(
   min: bigint | number,
   max: bigint | number,
 ): string | undefined {
-  if (text === undefined) return undefined
+  // Integers of up to nine digits are in every range. The checks below are slower.
+  if (text === undefined || /^(?:0|[1-9][0-9]{0,8})$/.test(text)) return undefined
   if (text === '') return 'is empty'
   // Don't report a leading `+` as a sign: it might be a space that the host re-encoded.
   if (min === 0 && /^-[0-9]+$/.test(text)) return 'has a sign'
