@@ -41,13 +41,13 @@ export function formatCase({ name, rows }: CaseResult): string {
   return formatTable([header, ...body])
 }
 
-/** Formats the CPU times of all cases. */
-export function formatSummary(results: readonly CaseResult[]): string {
+/** Formats the CPU times of all cases, by default with the ratios of plant-store. */
+export function formatSummary(results: readonly CaseResult[], hasRatios = true): string {
   const names = results[0]!.rows.map(({ name }) => name)
   const body = names.map((contestant, i) => [
     contestant,
     ...results.map(({ rows }) => {
-      const ratio = formatRatio(rows[i]!, rows)
+      const ratio = hasRatios ? formatRatio(rows[i]!, rows) : ''
       return `${average(cpuOf(rows[i]!)).toFixed(1)}${ratio === '' ? '' : `, ${ratio}`}`
     }),
   ])
