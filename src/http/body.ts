@@ -44,7 +44,8 @@ export async function readBody(
   const hasEnded = request.readableEnded || request.destroyed
   if (!hasEnded && !(isBuffered && isUnread())) return collectBody(request, maxBodyBytes)
   if (isTruncated(request)) return undefined
-  const body = (request.read() as Buffer | null) ?? Buffer.alloc(0)
+  // Without a length, Node 26 returns only the first chunk.
+  const body = (request.read(request.readableLength) as Buffer | null) ?? Buffer.alloc(0)
   request.resume()
   if (body.length > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
   return body

@@ -173,7 +173,7 @@ const ROWS: readonly Row[] = [
       const client = await open()
       client.send(createPostRequest('ada') + createRequest('POST', '/plants', 'bob', 'Content-Length: 5\r\n'))
       await client.waitFor(/415[^]*\}$/)
-      await client.send('12345').closed
+      client.send('12345')
     },
     { authenticate: 2, onResponse: 2, validate: 1, create: 1 },
   ],

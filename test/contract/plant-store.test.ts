@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import fastify from 'fastify'
 import Koa from 'koa'
 import { serveAndConnect } from '../support/client.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { bearer, createService, sendRequest, serve, servePlants } from '../support/service.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 test('calls next() for a path that the service does not serve', async (t) => {
   const plants = createService()
@@ -35,6 +38,22 @@ test('responds with 405 to methods named after properties of Object.prototype', 
     const { status, headers } = await client.send({ method, path: '/plants/1', fields: bearer('ada') })
     assert.deepEqual([status, headers['allow']], [405, 'DELETE, OPTIONS'])
   }
+})
+
+test('reads a body that arrives in several packets before authenticate has finished', async (t) => {
+  const server = await servePlants(t, {
+    async authenticate(token, request) {
+      await waitUntil(() => request.complete)
+      return token
+    },
+  })
+  const client = await RawConnection.open(server)
+  const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: 22\r\n'
+  const started = once(server, 'request')
+  client.send(`POST /plants HTTP/1.1\r\n${fields}\r\n{"id":1,`)
+  await started
+  client.send('"name":"Fern"}')
+  assert.deepEqual(await client.readStatuses(1), [200])
 })
 
 /** The service, for calls with arguments that TypeScript would reject. */
