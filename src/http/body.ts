@@ -44,11 +44,17 @@ export async function readBody(
   const hasEnded = request.readableEnded || request.destroyed
   if (!hasEnded && !(isBuffered && isUnread())) return collectBody(request, maxBodyBytes)
   if (isTruncated(request)) return undefined
-  // Without a length, Node 26 returns only the first chunk.
-  const body = (request.read(request.readableLength) as Buffer | null) ?? Buffer.alloc(0)
+  const body = readBuffered(request)
   request.resume()
   if (body.length > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
   return body
+}
+
+/** Reads everything that has arrived. From Node 26 on, one call of `read` returns only one chunk. */
+function readBuffered(request: IncomingMessage): Buffer {
+  const chunks: Buffer[] = []
+  for (let chunk; (chunk = request.read() as Buffer | null) !== null;) chunks.push(chunk)
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
 const createTooLargeError = (maxBodyBytes: number): HttpError =>
