@@ -7,8 +7,9 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import { setImmediate } from 'node:timers'
 import { inspect } from 'node:util'
 import { HttpError } from '../http/errors.ts'
+import { send } from '../http/respond.ts'
 import { closeAfter, drainServer } from './drain.ts'
-import { findHostProblem, headersOf, rejectConnection, type Connection, type OnRejection } from './reject.ts'
+import { findHostProblem, rejectConnection, type Connection, type OnRejection } from './reject.ts'
 
 /** Timeouts and limits of the HTTP server. Every option has a default. */
 export interface ServerOptions {
@@ -103,7 +104,7 @@ const invalid = (name: string, expected: string, actual: unknown): TypeError =>
 
 /** What the standalone server adds to {@link createServer}. */
 export interface Observer {
-  /** Called before any response to a request, to set headers. */
+  /** Called before any response to a request. */
   readonly onRequest?: RequestListener | undefined
   /** Called for each error that the server itself responds with. Without a parsed header, there is no request. */
   readonly onRejection?: OnRejection | undefined
@@ -166,7 +167,8 @@ export function createObservedServer(
     const problem = findHostProblem(request)
     if (problem === undefined) return listener(request, response)
     const error = new HttpError('malformedRequest', problem)
-    response.writeHead(error.status, headersOf(error)).end(error.body)
+    response.setHeader('Connection', 'close')
+    void send(request, response, error)
     onRejection?.(error, request)
   }
 

@@ -68,7 +68,7 @@ function toHttpError({ code }: NodeJS.ErrnoException): HttpError {
 }
 
 /** Returns the header fields of an error response that closes the connection. */
-export const headersOf = ({ body }: HttpError): Record<string, string | number> => ({
+const headersOf = ({ body }: HttpError): Record<string, string | number> => ({
   'Content-Type': 'application/json',
   'Content-Length': Buffer.byteLength(body),
   'Cache-Control': 'no-store',

@@ -9,9 +9,9 @@ import { hasAmbiguousFraming } from './header-fields.ts'
 
 export interface HttpResponse {
   readonly status: number
-  /** The header fields besides Cache-Control, Content-Type and Content-Length. */
+  /** The header fields besides Content-Length and, unless they contain a Content-Type, those of a JSON response. */
   readonly headers: Readonly<Record<string, string>>
-  /** The JSON text, or its parts, which are sent as they are read. Undefined if there is no body. */
+  /** The text, or its parts, which are sent as they are read. Undefined if there is no body. */
   readonly body: string | AsyncIterable<string> | undefined
   readonly error?: ErrorCode
 }
@@ -24,6 +24,14 @@ export interface SendResult {
   readonly failure?: { readonly error: unknown }
 }
 
+const ADDED_FIELDS: unique symbol = Symbol('plant-store.added-fields')
+type ExtendedResponse = ServerResponse & { [ADDED_FIELDS]?: readonly string[] }
+
+/** Adds fields (name, value, name, value…) to a response that {@link send} will send. Faster than `setHeader`. */
+export function addFields(response: ExtendedResponse, fields: readonly string[]): void {
+  response[ADDED_FIELDS] = fields
+}
+
 /**
  * Sends a response, unless the host has already sent one or the client has disconnected. Supports middleware that
  * replaces methods of the response to read header fields, write to another stream, or delay the end.
@@ -31,7 +39,7 @@ export interface SendResult {
  */
 export function send(
   request: IncomingMessage,
-  response: ServerResponse,
+  response: ExtendedResponse,
   result: HttpResponse,
 ): MaybePromise<SendResult> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
@@ -43,7 +51,7 @@ export function send(
 
   const isHead = request.method === 'HEAD'
   const length = typeof body === 'string' ? Buffer.byteLength(body) : undefined
-  const headers = buildHeaders(request, result, length)
+  const headers = buildHeaders(request, result, length, response[ADDED_FIELDS])
   if (typeof body === 'object' && !isHead) return streamBody(request, response, status, headers, body)
   const bytes = isHead ? 0 : (length ?? 0)
   try {
@@ -59,11 +67,18 @@ export function send(
 }
 
 /** Returns all header fields: name, value, name, value… */
-function buildHeaders({ method }: IncomingMessage, { headers, body }: HttpResponse, length: number | undefined) {
-  const fields: string[] = []
-  // nginx stores responses to requests with Authorization by default, although RFC 9111 forbids that.
-  if (method !== 'OPTIONS' || body !== undefined) fields.push('Cache-Control', 'no-store')
-  if (body !== undefined) fields.push('Content-Type', 'application/json')
+function buildHeaders(
+  { method }: IncomingMessage,
+  { headers, body }: HttpResponse,
+  length: number | undefined,
+  addedFields: readonly string[] = [],
+): string[] {
+  const fields = [...addedFields]
+  if (!('Content-Type' in headers)) {
+    // nginx stores responses to requests with Authorization by default, although RFC 9111 forbids that.
+    if (method !== 'OPTIONS' || body !== undefined) fields.push('Cache-Control', 'no-store')
+    if (body !== undefined) fields.push('Content-Type', 'application/json')
+  }
   if (length !== undefined) fields.push('Content-Length', String(length))
   if (headers !== NO_HEADERS) for (const name of Object.keys(headers)) fields.push(name, headers[name]!)
   return fields

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
-import { hasAmbiguousFraming, readHeaderFields } from '../http/header-fields.ts'
-import { send, type HttpResponse, type SendResult } from '../http/respond.ts'
+import { readHeaderFields } from '../http/header-fields.ts'
+import { send, type HttpResponse } from '../http/respond.ts'
 import { openapi } from '../openapi/openapi.ts'
 import type { MaybePromise } from '../plants/store.ts'
 import type { Readiness } from './readiness.ts'
@@ -73,24 +73,11 @@ export async function reply(
 ): Promise<void> {
   const startedAt = performance.now()
   const awaited = await result
-  const isDocument = 'Content-Type' in awaited.headers
-  const { bytes, complete } = await (isDocument ? sendDocument : send)(request, response, awaited)
+  const { bytes, complete } = await send(request, response, awaited)
   if (onResponse === undefined || HEALTH_CHECKS.includes(path!)) return
   const { status, error } = awaited
   const durationMs = performance.now() - startedAt
   onResponse({ request, resource: path, owner: undefined, status, error, bytes, complete, durationMs })
-}
-
-/** Sends a response that isn't JSON of the service, with its own header fields only. */
-function sendDocument(request: IncomingMessage, response: ServerResponse, document: HttpResponse): SendResult {
-  const { status, headers } = document
-  const body = document.body as string | undefined
-  if (hasAmbiguousFraming(request)) response.setHeader('Connection', 'close')
-  const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }
-  response.writeHead(status, { ...headers, ...length })
-  const sent = request.method === 'HEAD' ? '' : (body ?? '')
-  response.end(sent)
-  return { bytes: Buffer.byteLength(sent), complete: true }
 }
 
 async function respond(endpoint: Endpoint, request: IncomingMessage): Promise<HttpResponse> {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError } from '../http/errors.ts'
-import type { HttpResponse } from '../http/respond.ts'
+import { addFields, type HttpResponse } from '../http/respond.ts'
 import type { Caller } from '../http/authentication.ts'
 import { createObservedServer, type PlantServer } from '../http-server/create-server.ts'
 import { createPlantStore } from '../plant-store.ts'
@@ -54,14 +54,17 @@ export function createServers(
     onResponse,
   })
 
-  const setCorsFields = settings.corsOrigins && createCors(settings.corsOrigins)
-  const preflights = new WeakSet<IncomingMessage>()
+  const cors = settings.corsOrigins && createCors(settings.corsOrigins)
   const listener = createEndpointListener(
     endpoints,
     (request, response) => {
-      if (!preflights.has(request)) return plants(request, response)
       // If a preflight for an unknown path failed, the browser would report a CORS error instead of the 404.
-      plants(request, response, () => void reply(request, response, PREFLIGHT, undefined, onResponse))
+      const isPreflight = cors?.isPreflight(request) === true
+      plants(
+        request,
+        response,
+        isPreflight ? () => void reply(request, response, PREFLIGHT, undefined, onResponse) : undefined,
+      )
     },
     onResponse,
   )
@@ -70,8 +73,8 @@ export function createServers(
     { ...settings, optimizeEmptyRequests: true },
     {
       onRequest(request: IncomingMessage, response: ServerResponse) {
-        response.setHeader('X-Request-Id', getRequestId(request))
-        if (setCorsFields?.(request, response) === true) preflights.add(request)
+        const fields = ['X-Request-Id', getRequestId(request)]
+        addFields(response, cors === undefined ? fields : [...fields, ...cors.getFields(request)])
         metrics?.onRequest(request, response)
       },
       onRejection(error, request) {
@@ -99,7 +102,7 @@ export function createServers(
     },
   )
   const admin = createObservedServer(adminListener, settings, {
-    onRequest: (request, response) => void response.setHeader('X-Request-Id', getRequestId(request)),
+    onRequest: (request, response) => addFields(response, ['X-Request-Id', getRequestId(request)]),
   })
   return { service, admin }
 }

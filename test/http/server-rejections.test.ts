@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
+import { addFields } from '../../src/http/respond.ts'
 import { createObservedServer, type PlantServer, type ServerOptions } from '../../src/http-server/create-server.ts'
 import { memoryStore } from '../../src/index.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -20,7 +21,7 @@ const MALFORMED_CHUNK = `${CHUNKED}5\r\n{"id"\r\nzz\r\n`
 async function serve(t: TestContext, listener: RequestListener = createService(), options: ServerOptions = {}) {
   const rejections: unknown[] = []
   const http: PlantServer = createObservedServer(listener, options, {
-    onRequest: (_, response) => response.setHeader('X-Request-Id', 'of the observer'),
+    onRequest: (_, response) => addFields(response, ['X-Request-Id', 'of the observer']),
     onRejection: ({ error }, request) => rejections.push([error, request?.url]),
   })
   await serveUntilEnd(t, http.server)
