@@ -21,8 +21,6 @@ export interface ServerOptions {
   readonly keepAliveTimeoutMs?: number | undefined
   /** Time after which a connection without any traffic is closed, in milliseconds, at least 1. @default 60_000 */
   readonly stallTimeoutMs?: number | undefined
-  /** Interval of the checks for late requests, in milliseconds, at least 1. @default 500 */
-  readonly checkIntervalMs?: number | undefined
   /** Time after which a drain destroys the remaining connections, in milliseconds, at least 1. @default 10_000 */
   readonly drainTimeoutMs?: number | undefined
   /** Maximum size of the header section of a request, in bytes, 1,024 to 1,048,576. @default 16_384 */
@@ -31,25 +29,23 @@ export interface ServerOptions {
   readonly maxConnections?: number | undefined
 }
 
+/** The value of each option. */
 export type Limits = { readonly [K in keyof ServerOptions]-?: number }
 
-const MAX_TIMER_MS = 2 ** 31 - 1
-/** Node treats a timeout of 0 as no timeout. */
-const timeout = (defaultValue: number): (typeof LIMITS)['drainTimeoutMs'] => ({
-  defaultValue,
-  min: 1,
-  max: MAX_TIMER_MS,
-})
+type Range = Readonly<Record<'defaultValue' | 'min' | 'max', number>>
 
-export const LIMITS: Readonly<Record<keyof Limits, { readonly defaultValue: number; min: number; max: number }>> = {
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Node treats a timeout of 0 as no timeout. */
+const timeout = (defaultValue: number): Range => ({ defaultValue, min: 1, max: MAX_TIMER_MS })
+
+export const LIMITS: Readonly<Record<keyof Limits, Range>> = {
   headersTimeoutMs: timeout(10_000),
   requestTimeoutMs: timeout(30_000),
   // Shorter than the drain timeout, so that idle connections close on their own during a drain.
   keepAliveTimeoutMs: timeout(5000),
   // If a client reads at 60 kB/s, the kernel accepts megabytes immediately, and then nothing for half a minute.
   stallTimeoutMs: timeout(60_000),
-  // With Node's default of 30 s, a late request would far outlive its timeout.
-  checkIntervalMs: timeout(500),
   drainTimeoutMs: timeout(10_000),
   maxHeaderBytes: { defaultValue: 16_384, min: 1024, max: 2 ** 20 },
   maxConnections: { defaultValue: 1000, min: 1, max: Number.MAX_SAFE_INTEGER },
@@ -89,14 +85,14 @@ export interface PlantServer {
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
   if (typeof listener !== 'function') throw invalid('listener', 'a function', listener)
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(LIMITS, name)) throw new TypeError(`unknown option "${name}"`)
-    const { defaultValue, min, max } = LIMITS[name as keyof Limits]
-    const { [name as keyof Limits]: value = defaultValue } = options
-    const isValid = Number.isSafeInteger(value) && value >= min && value <= max
-    if (!isValid) throw invalid(`options.${name}`, `a whole number from ${min} to ${max}`, value)
-  }
-  return createObservedServer(listener, options)
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(LIMITS, name))
+  if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
+  const limits = Object.entries(LIMITS).map(([name, { defaultValue, min, max }]) => {
+    const value = options[name as keyof Limits] ?? defaultValue
+    if (Number.isSafeInteger(value) && value >= min && value <= max) return [name, value]
+    throw invalid(`options.${name}`, `a whole number from ${min} to ${max}`, value)
+  })
+  return createObservedServer(listener, Object.fromEntries(limits) as Limits)
 }
 
 const invalid = (name: string, expected: string, actual: unknown): TypeError =>
@@ -111,28 +107,27 @@ export interface Observer {
 }
 
 /**
- * @param options limits, which aren't checked; and `optimizeEmptyRequests`, which makes requests without a body faster
+ * @param limits limits, which aren't checked; and `optimizeEmptyRequests`, which makes requests without a body faster
  * (Node 24.12 and later) by skipping their stream events, for which the listener must not wait then
  */
 export function createObservedServer(
   listener: RequestListener,
-  options: ServerOptions & { readonly optimizeEmptyRequests?: boolean },
+  limits: Limits & { readonly optimizeEmptyRequests?: boolean },
   { onRequest, onRejection }: Observer = {},
 ): PlantServer {
-  const names = Object.keys(LIMITS) as (keyof Limits)[]
-  const limits = Object.fromEntries(names.map((name) => [name, options[name] ?? LIMITS[name].defaultValue])) as Limits
   const server = createHttpServer({
     headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
     requestTimeout: limits.requestTimeoutMs,
     // Node adds a second, and the sum must not exceed the longest delay of a timer.
     keepAliveTimeout: Math.min(limits.keepAliveTimeoutMs, MAX_TIMER_MS - 1000),
-    connectionsCheckingInterval: limits.checkIntervalMs,
+    // With Node's default of 30 s, a late request would far outlive its timeout.
+    connectionsCheckingInterval: 500,
     maxHeaderSize: limits.maxHeaderBytes,
     // Node's own response to a request without Host has no body.
     requireHostHeader: false,
     // Overrides `--insecure-http-parser`, which accepts Content-Length together with Transfer-Encoding.
     insecureHTTPParser: false,
-    optimizeEmptyRequests: options.optimizeEmptyRequests ?? false,
+    optimizeEmptyRequests: limits.optimizeEmptyRequests ?? false,
   })
   // The service rejects 1,000 header fields or more. With a lower maximum, Node could drop a second Authorization.
   server.maxHeadersCount = 1001

@@ -37,9 +37,12 @@ export function rejectConnection(
   function reject(): void {
     // Browsers open connections in advance. Without a request, there is nothing to respond to.
     if (!socket.writable || socket.bytesRead === 0) return void socket.destroy()
-    const fields = Object.entries({ ...headersOf(error), Date: new Date().toUTCString() })
-    const lines = [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`, ...fields.map((field) => field.join(': '))]
-    close(`${lines.join('\r\n')}\r\n\r\n${error.body}`)
+    const { status, body } = error
+    close(
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nDate: ${new Date().toUTCString()}\r\nConnection: close\r\n` +
+        'Cache-Control: no-store\r\nContent-Type: application/json\r\n' +
+        `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
     onRejection?.(error, rejected?.req)
   }
   function close(text = ''): void {
@@ -67,24 +70,12 @@ function toHttpError({ code }: NodeJS.ErrnoException): HttpError {
   return code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.headersTooLarge : HTTP_ERRORS.malformedRequest
 }
 
-/** Returns the header fields of an error response that closes the connection. */
-const headersOf = ({ body }: HttpError): Record<string, string | number> => ({
-  'Content-Type': 'application/json',
-  'Content-Length': Buffer.byteLength(body),
-  'Cache-Control': 'no-store',
-  Connection: 'close',
-})
-
 /** Returns what is wrong with the Host field of a request, or undefined. */
 export function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
-  let host: string | undefined
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]!.length !== 4 || rawHeaders[i]!.toLowerCase() !== 'host') continue
-    if (host !== undefined) return 'The request has more than one Host field.'
-    host = rawHeaders[i + 1]!
-  }
-  if (host === undefined) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
-  return isValidHost(host) ? undefined : 'The Host field is not a valid host.'
+  const hosts = rawHeaders.filter((_, i) => i % 2 === 1 && /^host$/i.test(rawHeaders[i - 1]!))
+  if (hosts.length > 1) return 'The request has more than one Host field.'
+  if (hosts.length === 0) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
+  return isValidHost(hosts[0]!) ? undefined : 'The Host field is not a valid host.'
 }
 
 /** RFC 9112 section 3.2. An http URI must have a host, so the value can't be empty (RFC 9110 section 4.2.1). */

@@ -140,7 +140,7 @@ for (const [name, upload] of Object.entries(CLIENTS)) {
 }
 
 test('a client that sends forever is disconnected after the request timeout', { timeout: 60_000 }, async (t) => {
-  const http = createServer(createService(options), { requestTimeoutMs: 1000, checkIntervalMs: 50 })
+  const http = createServer(createService(options), { requestTimeoutMs: 1000 })
   const { client, accepted } = await connectPair(await serve(t, http.server))
   const closed = once(accepted, 'close')
   client.send(

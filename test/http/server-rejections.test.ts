@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { addFields } from '../../src/http/respond.ts'
-import { createObservedServer, type PlantServer, type ServerOptions } from '../../src/http-server/create-server.ts'
+import { createObservedServer, LIMITS, type Limits, type PlantServer } from '../../src/http-server/create-server.ts'
 import { memoryStore } from '../../src/index.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { connectPair, RawConnection } from '../support/raw-connection.ts'
@@ -17,13 +17,21 @@ const PLANT = '{"id":1,"name":"Fern"}'
 const WITH_LENGTH = `${POST}Content-Length: ${PLANT.length}\r\n\r\n`
 const MALFORMED_CHUNK = `${CHUNKED}5\r\n{"id"\r\nzz\r\n`
 
+const DEFAULTS = Object.fromEntries(
+  Object.entries(LIMITS).map(([name, { defaultValue }]) => [name, defaultValue]),
+) as Limits
+
 /** Serves a listener, and records what the observer gets. */
-async function serve(t: TestContext, listener: RequestListener = createService(), options: ServerOptions = {}) {
+async function serve(t: TestContext, listener: RequestListener = createService(), limits: Partial<Limits> = {}) {
   const rejections: unknown[] = []
-  const http: PlantServer = createObservedServer(listener, options, {
-    onRequest: (_, response) => addFields(response, ['X-Request-Id', 'of the observer']),
-    onRejection: ({ error }, request) => rejections.push([error, request?.url]),
-  })
+  const http: PlantServer = createObservedServer(
+    listener,
+    { ...DEFAULTS, ...limits },
+    {
+      onRequest: (_, response) => addFields(response, ['X-Request-Id', 'of the observer']),
+      onRejection: ({ error }, request) => rejections.push([error, request?.url]),
+    },
+  )
   await serveUntilEnd(t, http.server)
   return { http, server: http.server, rejections }
 }
@@ -44,7 +52,7 @@ suite('a request that node:http rejects gets an Error body, and its connection c
     ['with a header that arrives too late', LIST.slice(0, -2), 40800, 'The request did not arrive in time.'],
   ] as const) {
     test(`${name}: ${error}`, async (t) => {
-      const { server, rejections } = await serve(t, undefined, { headersTimeoutMs: 200, checkIntervalMs: 20 })
+      const { server, rejections } = await serve(t, undefined, { headersTimeoutMs: 200 })
       const client = await RawConnection.open(server)
       const [response, ...others] = await client.send(request).readResponses()
       const { status, headers, body } = response!
