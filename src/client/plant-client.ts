@@ -91,23 +91,21 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
   interface PageRequest {
     /** Is halved each time the page takes too long to arrive. */
     limit: number
-    readonly after?: bigint | number | undefined
+    after?: bigint | number | undefined
     readonly signals: readonly (AbortSignal | undefined)[]
     readonly isOutcomeUnknown?: boolean
   }
 
   async function readPage(page: PageRequest): Promise<PlantPage> {
-    const cursor = page.after === undefined ? undefined : toExactId(page.after)
-    page.limit = Math.min(page.limit, MAX_LIMIT)
+    const after = page.after === undefined ? undefined : toExactId(page.after)
     return send({
       ...page,
       method: 'GET',
-      path: () => `plants?limit=${page.limit}${cursor === undefined ? '' : `&after=${cursor}`}&include=id`,
+      path: () => `plants?limit=${page.limit}${after === undefined ? '' : `&after=${after}`}&include=id`,
       onBodyTimeout: () => (page.limit = Math.ceil(page.limit / 2)),
       read(text, link) {
-        const plants = parsePlants(text)
-        const isPage = plants !== undefined && plants.length <= page.limit
-        if (!isPage || (cursor !== undefined && plants[0] !== undefined && plants[0].id <= cursor)) return undefined
+        const plants = parsePlants(text, after)
+        if (plants === undefined || plants.length > page.limit) return undefined
         const hasNextLink = /;\s*rel\s*=\s*"?next\b/i.test(link ?? '')
         canSeeLinks ||= hasNextLink
         return { plants, next: hasNextLink || !canSeeLinks ? plants.at(-1)?.id : undefined }
@@ -118,22 +116,21 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
   /** @param end ends the list, even while a page is on its way */
   async function* list(options: ListOptions, end: AbortSignal): AsyncGenerator<ListedPlant, void, undefined> {
     checkListOptions(options)
-    const signals = [options.signal, end]
-    let [remaining, pageSize, cursor] = [options.limit ?? Infinity, PAGE_SIZE, options.after]
+    const request: PageRequest = { limit: PAGE_SIZE, after: options.after, signals: [options.signal, end] }
+    let remaining = options.limit ?? Infinity
     do {
-      const request = { limit: Math.min(remaining, pageSize), after: cursor, signals }
+      request.limit = Math.min(request.limit, remaining)
       const page = await readPage(request).catch((error: unknown) => {
         if (!end.aborted) throw error
       })
       if (page === undefined) return
       for (const plant of page.plants) {
-        throwIfAborted(signals)
+        throwIfAborted(request.signals)
         yield plant
       }
-      pageSize = request.limit
       remaining -= page.plants.length
-      cursor = page.next
-    } while (cursor !== undefined && remaining > 0)
+      request.after = page.next
+    } while (request.after !== undefined && remaining > 0)
   }
 
   return {
@@ -184,7 +181,8 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
 
     async listPage(options = {}) {
       checkListOptions(options)
-      return readPage({ limit: options.limit ?? PAGE_SIZE, after: options.after, signals: [options.signal] })
+      const { limit = PAGE_SIZE, after, signal } = options
+      return readPage({ limit: Math.min(limit, MAX_LIMIT), after, signals: [signal] })
     },
   }
 }

@@ -42,19 +42,20 @@ export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
 /**
  * Parses a list without rounding its ids: before `JSON.parse` can round an id, the id is replaced with an index into
  * an array of bigints.
- * @returns the plants, or undefined if the text isn't a list of plants with ascending ids
+ * @returns the plants, or undefined if the text isn't a list of plants with ascending ids, all of them above `after`
  * @throws SyntaxError if the text isn't JSON, for example because it's truncated
  */
-export function parsePlants(text: string): ListedPlant[] | undefined {
+export function parsePlants(text: string, after?: bigint): ListedPlant[] | undefined {
   const ids: bigint[] = []
   const list = JSON.parse(text.replace(ID, (_, digits: string) => `"id":${ids.push(BigInt(digits)) - 1}`)) as unknown
   if (!Array.isArray(list) || list.length !== ids.length) return undefined
   const plants: ListedPlant[] = []
-  for (const [index, item] of list.entries()) {
-    const { id, name, tag } = (item ?? {}) as Readonly<Record<string, unknown>>
-    const isPlant = id === index && typeof name === 'string' && (tag === undefined || typeof tag === 'string')
-    if (!isPlant || (index > 0 && ids[index]! <= ids[index - 1]!)) return undefined
-    plants.push({ id: ids[index]!, name, ...(tag !== undefined && { tag }) })
+  for (const [index, id] of ids.entries()) {
+    const { id: idIndex, name, tag } = (list[index] ?? {}) as Readonly<Record<string, unknown>>
+    const isPlant = idIndex === index && typeof name === 'string' && (tag === undefined || typeof tag === 'string')
+    const previousId = plants.at(-1)?.id ?? after
+    if (!isPlant || (previousId !== undefined && id <= previousId)) return undefined
+    plants.push({ id, name, ...(tag !== undefined && { tag }) })
   }
   return plants
 }

@@ -1,5 +1,5 @@
 import { check, checkToken, isCount, toBaseUrl, toHeaderFields } from './client-options.ts'
-import type { ClientRequestInit, ClientResponse, Fetch, PlantClientOptions } from './client-options.ts'
+import type { ClientResponse, Fetch, PlantClientOptions } from './client-options.ts'
 
 /** The error with which a failed client call rejects. Aborted calls reject with their signal's reason instead. */
 export class PlantStoreError extends Error {
@@ -49,7 +49,7 @@ interface ClientRequest<T> {
 /** Sends a request, retries it after temporary failures, and returns the result of `read`. */
 export type RequestSender = <T>(request: ClientRequest<T>) => Promise<T>
 
-/** What is known about an attempt, filled in step by step. */
+/** What is known about an attempt, filled in step by step, because a timeout can end it at any step. */
 interface Attempt {
   isSent: boolean
   isTimeout: boolean
@@ -64,8 +64,8 @@ const MIN_DELAY_MS = 250
 const MAX_DELAY_MS = 30_000
 /** The longest delay that JavaScript timers support. Timers with a longer delay fire immediately. */
 const MAX_TIMER_MS = 0x7fffffff
-/** The statuses after which a retry can help. 0 means that there was no response. */
-const TEMPORARY = [0, 408, 429, 502, 503, 504]
+/** The statuses after which a retry can help. */
+const TEMPORARY = [408, 429, 502, 503, 504]
 /** Messages of the TypeErrors that engines throw for mistakes in code, and `fetch` for a body that has been read. */
 const MISTAKE = / is not (a|an|iterable)\b|^Cannot |\bBigInt\b|\balready (been )?(read|used)\b/
 
@@ -94,7 +94,11 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
       const url = baseUrl + path()
       result.isSent = true
       try {
-        result.response = await callFetch(fetch, url, init)
+        result.response = await Promise.resolve(fetch(url, init)).catch((error: unknown) => {
+          // In Jest, `fetch` can be Node's, which rejects the AbortSignal of jsdom.
+          if (!/^TypeError: .*AbortSignal/.test(String(error))) throw error
+          return fetch(url, { ...init, signal: null })
+        })
         // Unlike the standard `text()`, some replacements keep the byte order mark.
         result.text = (await result.response.text()).replace(/^\uFEFF/, '')
       } catch (error) {
@@ -113,38 +117,28 @@ export function createRequestSender(options: PlantClientOptions): RequestSender 
       const result = await attempt(request)
       const outcome = classify(request, result)
       if ('value' in outcome) return outcome.value
-      const { status, retryAfterMs } = outcome
       isOutcomeUnknown ||= outcome.mayHaveEffect
-      if (status === 401 && canRenewToken) {
+      if (outcome.status === 401 && canRenewToken) {
         canRenewToken = false
         continue
       }
-      if (!TEMPORARY.includes(status) || retry >= retries || retryAfterMs > MAX_DELAY_MS) {
-        const message = outcome.message ?? (result.isTimeout ? `no response within ${timeoutMs} ms` : 'no response')
-        throw new PlantStoreError(message, { ...outcome, isOutcomeUnknown }, 'cause' in result ? result : {})
+      if (!outcome.isTemporary || retry >= retries || outcome.retryAfterMs > MAX_DELAY_MS) {
+        const message = result.isTimeout ? `no response within ${timeoutMs} ms` : outcome.message
+        throw new PlantStoreError(message, { ...outcome, isOutcomeUnknown }, result)
       }
       if (result.isTimeout && result.response !== undefined) request.onBodyTimeout?.()
-      const backoffMs = Math.max(MIN_DELAY_MS * 2 ** retry++, retryAfterMs) * (1 + Math.random())
+      const backoffMs = Math.max(MIN_DELAY_MS * 2 ** retry++, outcome.retryAfterMs) * (1 + Math.random())
       await withTimeout(Math.min(backoffMs, MAX_DELAY_MS), request.signals, () => new Promise(() => undefined))
     }
   }
 }
 
-/** Why an attempt failed. */
-interface Failure extends Pick<PlantStoreError, 'status' | 'error' | 'requestId'> {
-  /** Undefined if there was no response. */
-  readonly message: string | undefined
-  /** Whether the attempt may have created or deleted a plant. */
-  readonly mayHaveEffect: boolean
-  readonly retryAfterMs: number
-}
-
 /** Determines what an attempt means: the value that its response contains, or why it failed. */
-function classify<T>({ method, read }: ClientRequest<T>, attempt: Attempt): { readonly value: T } | Failure {
-  const { response, text } = attempt
+function classify<T>({ method, read }: ClientRequest<T>, { isSent, response, text }: Attempt) {
+  const isWrite = method !== 'GET'
   if (response === undefined || text === undefined) {
-    const mayHaveEffect = method !== 'GET' && attempt.isSent
-    return { status: 0, error: undefined, requestId: undefined, message: undefined, mayHaveEffect, retryAfterMs: 0 }
+    const details = { status: 0, error: undefined, requestId: undefined, message: 'no response' }
+    return { ...details, mayHaveEffect: isWrite && isSent, isTemporary: true, retryAfterMs: 0 }
   }
   const { status, headers } = response
   let body: unknown
@@ -165,7 +159,8 @@ function classify<T>({ method, read }: ClientRequest<T>, attempt: Attempt): { re
     error: isOwn ? error : undefined,
     requestId: headers.get('X-Request-Id') ?? undefined,
     message: isOwn ? message : `unexpected response (status ${status}): it isn't from plant-store, or it's incomplete`,
-    mayHaveEffect: method !== 'GET' && !hadNoEffect,
+    mayHaveEffect: isWrite && !hadNoEffect,
+    isTemporary: TEMPORARY.includes(status),
     retryAfterMs: parseRetryAfter(headers.get('Retry-After') ?? ''),
   }
 }
@@ -173,16 +168,6 @@ function classify<T>({ method, read }: ClientRequest<T>, attempt: Attempt): { re
 /** Parses a number of seconds, or a date. Returns the delay in milliseconds, or 0 if the text is neither. */
 function parseRetryAfter(text: string): number {
   return /^\d+$/.test(text) ? Number(text) * 1000 : Math.max(0, Date.parse(text) - Date.now()) || 0
-}
-
-/** Calls `fetch`, without the signal if it rejects the signal: in Jest, `fetch` may be Node's and AbortSignal jsdom's. */
-async function callFetch(fetch: Fetch, url: string, init: ClientRequestInit): Promise<ClientResponse> {
-  try {
-    return await fetch(url, init)
-  } catch (error) {
-    if (!/^TypeError: .*AbortSignal/.test(String(error))) throw error
-    return fetch(url, { ...init, signal: null })
-  }
 }
 
 /** Whether an error of `fetch` is due to the request or to the code of a custom `fetch`, not to a lost connection. */
@@ -202,7 +187,7 @@ function isMistake(error: unknown): boolean {
  */
 function createTimeouts() {
   // One listener per signal, however many calls share it, because Node 20 prints a warning if there are eleven.
-  const callbacks = new Map<AbortSignal, Set<() => void>>()
+  const callbacks = new WeakMap<AbortSignal, Set<() => void>>()
   const onAbort = ({ target }: Event): void => callbacks.get(target as AbortSignal)?.forEach((callback) => callback())
 
   return async (
@@ -213,27 +198,24 @@ function createTimeouts() {
     const signals = optionalSignals.filter((signal) => signal !== undefined)
     throwIfAborted(signals)
     const controller = new AbortController()
-    let end = (): void => undefined
-    const ended = new Promise<void>((resolve) => (end = resolve)).then(() => {
-      controller.abort()
-      throwIfAborted(signals)
-      return true
-    })
-    const timer = setTimeout(end, Math.min(ms, MAX_TIMER_MS))
+    const stop = (): void => controller.abort()
+    const stopped = new Promise((resolve) => controller.signal.addEventListener('abort', resolve))
+    const timer = setTimeout(stop, Math.min(ms, MAX_TIMER_MS))
     try {
       for (const signal of signals) {
         // Adding the same listener again has no effect.
         signal.addEventListener('abort', onAbort)
-        callbacks.set(signal, (callbacks.get(signal) ?? new Set()).add(end))
+        callbacks.set(signal, (callbacks.get(signal) ?? new Set()).add(stop))
       }
-      return await Promise.race([ended, run(controller.signal).then(() => false)])
+      await Promise.race([stopped, run(controller.signal)])
+      throwIfAborted(signals)
+      return controller.signal.aborted
     } finally {
       clearTimeout(timer)
       for (const signal of signals) {
-        callbacks.get(signal)?.delete(end)
-        if (callbacks.get(signal)?.size !== 0) continue
-        callbacks.delete(signal)
-        signal.removeEventListener('abort', onAbort)
+        const remaining = callbacks.get(signal)
+        remaining?.delete(stop)
+        if (remaining?.size === 0) signal.removeEventListener('abort', onAbort)
       }
     }
   }

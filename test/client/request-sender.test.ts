@@ -140,6 +140,13 @@ suite('an abort', () => {
     assert.equal(proxy.requests.length, 1)
   })
 
+  test('rejects the call even if fetch ignores its signal', async () => {
+    const controller = new AbortController()
+    const fetch = (): Promise<Response> => new Promise(() => controller.abort(reason))
+    const client = createPlantClient({ url: 'http://host', token: 'ada', fetch })
+    await assert.rejects(client.create(FERN, { signal: controller.signal }), reason)
+  })
+
   test('between two attempts rejects the call immediately', async (t) => {
     const controller = new AbortController()
     let requestCount = 0
