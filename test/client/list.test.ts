@@ -3,16 +3,9 @@ import { getEventListeners } from 'node:events'
 import { Readable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantClient, type ListedPlant, type PlantClient } from '../../src/client/plant-client.ts'
-import { memoryStore, type Store } from '../../src/index.ts'
-import { hang, startFaultyProxy, type Fault } from '../support/faulty-proxy.ts'
+import { createStoreWithPlants, startFaultyProxy, type Fault } from '../support/faulty-proxy.ts'
 import { get, getPort, sendToPort, serve, servePlants } from '../support/service.ts'
 import { waitUntil } from '../support/wait-until.ts'
-
-function createStore(count: number): Store {
-  const store = memoryStore()
-  for (let id = 1n; id <= count; id++) void store.create('ada', { id, name: `Plant ${id}` })
-  return store
-}
 
 async function count(plants: AsyncIterable<ListedPlant>): Promise<number> {
   let lastId = 0n
@@ -23,7 +16,7 @@ async function count(plants: AsyncIterable<ListedPlant>): Promise<number> {
 suite('a list of which no response has a Link header', () => {
   /** Connects a client through a proxy that removes the Link header, or replaces it. */
   async function connect(t: TestContext, plants: number, maxLimit: number, link?: string): Promise<PlantClient> {
-    const port = getPort(await servePlants(t, { store: createStore(plants), maxLimit }))
+    const port = getPort(await servePlants(t, { store: createStoreWithPlants(plants), maxLimit }))
     const proxy = await serve(t, (request, response) => {
       void sendToPort(port, get('ada', request.url)).then(({ status, body }) => {
         response.writeHead(status, link === undefined ? {} : { Link: link }).end(body)
@@ -50,7 +43,7 @@ suite('a list of which no response has a Link header', () => {
 
 suite('a list of which a response had a Link header', () => {
   test('ends with the first page without one', async (t) => {
-    const proxy = await startFaultyProxy(t, [], createStore(501))
+    const proxy = await startFaultyProxy(t, [], createStoreWithPlants(501))
     const client = proxy.connect()
     assert.equal(await count(client.list()), 501)
     assert.equal((await client.listPage({ after: 500 })).next, undefined)
@@ -67,7 +60,7 @@ suite('a list of which a response had a Link header', () => {
         const { body } = await forward()
         response.writeHead(200, { Link: link }).end(body)
       }
-      const proxy = await startFaultyProxy(t, [addLink], createStore(501))
+      const proxy = await startFaultyProxy(t, [addLink], createStoreWithPlants(501))
       assert.equal(await count(proxy.connect().list()), 501)
     })
   }
@@ -81,7 +74,7 @@ suite('ending a list', () => {
       isRequested = true
       request.socket.on('close', () => (isClosed = true))
     }
-    const proxy = await startFaultyProxy(t, [undefined, hangUntilClosed], createStore(501))
+    const proxy = await startFaultyProxy(t, [undefined, hangUntilClosed], createStoreWithPlants(501))
     return {
       proxy,
       list: proxy.connect().list(),
@@ -126,7 +119,9 @@ suite('ending a list', () => {
   })
 })
 
-test('eleven concurrent calls with one signal add one listener to it', async (t) => {
+test('eleven concurrent calls with one signal add one listener to it, and end with its reason', async (t) => {
+  let closedCount = 0
+  const hang: Fault = (request) => request.socket.on('close', () => closedCount++)
   const proxy = await startFaultyProxy(t, Array<Fault>(11).fill(hang))
   const client = proxy.connect()
   const controller = new AbortController()
@@ -136,4 +131,6 @@ test('eleven concurrent calls with one signal add one listener to it', async (t)
   controller.abort('enough')
   for (const { reason } of (await Promise.allSettled(calls)) as PromiseRejectedResult[]) assert.equal(reason, 'enough')
   assert.equal(getEventListeners(controller.signal, 'abort').length, 0)
+  await waitUntil(() => closedCount === 11)
+  assert.equal(proxy.requests.length, 11)
 })

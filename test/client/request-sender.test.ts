@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantClient, type PlantClient, type PlantClientOptions } from '../../src/client/plant-client.ts'
 import { respond, startFaultyProxy } from '../support/faulty-proxy.ts'
-import { waitUntil } from '../support/wait-until.ts'
 
 const FERN = { id: 1n, name: 'Fern' }
 const NOW = Date.UTC(2026, 0, 1)
@@ -124,20 +123,6 @@ suite('an abort', () => {
     await assert.rejects(client.create(FERN, { signal }), reason)
     await assert.rejects(client.list({ signal }).next(), reason)
     assert.deepEqual(proxy.requests, [])
-  })
-
-  test('during a request rejects the call and closes the connection', async (t) => {
-    const controller = new AbortController()
-    let isClosed = false
-    const proxy = await startFaultyProxy(t, [
-      (request) => {
-        request.socket.on('close', () => (isClosed = true))
-        controller.abort(reason)
-      },
-    ])
-    await assert.rejects(proxy.connect().create(FERN, { signal: controller.signal }), reason)
-    await waitUntil(() => isClosed)
-    assert.equal(proxy.requests.length, 1)
   })
 
   test('rejects the call even if fetch ignores its signal', async () => {

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { memoryStore, type Store } from '../../src/index.ts'
-import { replaceBody, replaceResponse, respond, startFaultyProxy } from '../support/faulty-proxy.ts'
+import {
+  createStoreWithPlants,
+  replaceBody,
+  replaceResponse,
+  respond,
+  startFaultyProxy,
+} from '../support/faulty-proxy.ts'
 import { getPort, serve } from '../support/service.ts'
 
 const LIST = [{ id: 1, name: 'Fern' }]
@@ -15,12 +20,6 @@ const unexpected = (status: number, isOutcomeUnknown: boolean): object => ({
   isOutcomeUnknown,
 })
 
-function createStore(count: number): Store {
-  const store = memoryStore()
-  for (let id = 1n; id <= count; id++) void store.create('ada', { id, name: `Plant ${id}` })
-  return store
-}
-
 suite('a list is rejected', () => {
   for (const [what, fault] of [
     ['an HTML page', respond(200)],
@@ -31,7 +30,7 @@ suite('a list is rejected', () => {
     ['a truncated list', replaceBody((body) => body.slice(0, -1))],
   ] as const) {
     test(`if the response has ${what}`, async (t) => {
-      const proxy = await startFaultyProxy(t, [fault], createStore(3))
+      const proxy = await startFaultyProxy(t, [fault], createStoreWithPlants(3))
       await assert.rejects(proxy.connect().listPage({ after: 0, limit: 2 }), unexpected(200, false))
       assert.equal(proxy.requests.length, 1)
     })

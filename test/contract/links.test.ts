@@ -1,23 +1,24 @@
 import assert from 'node:assert/strict'
-import { createServer as createHttp2Server } from 'node:http2'
-import { createServer, type Server } from 'node:http'
-import { suite, test, type TestContext } from 'node:test'
+import type { RequestListener } from 'node:http'
+import { suite, test } from 'node:test'
 import express from 'express'
 import Fastify from 'fastify'
 import middie from '@fastify/middie'
 import { memoryStore, type PlantStore } from '../../src/index.ts'
-import { connectClient } from '../support/client.ts'
-import { createService, get, listen, getPort, close } from '../support/service.ts'
+import { serveAndConnect } from '../support/client.ts'
+import { createService, get } from '../support/service.ts'
 
 /** Ways to mount the service, each with the resulting path of `/plants`. */
-const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Promise<Server> | Server]>> = {
-  'node:http': ['/plants', () => createServer(createPlantsService())],
-  'node:http2': ['/plants', () => createHttp2Server(createPlantsService()) as unknown as Server],
-  'a basePath': ['/api/v1/plants', () => createServer(createPlantsService('/api/v1'))],
-  Express: ['/api/plants', () => createServer(express().use('/api', createPlantsService()))],
+const MOUNTS: Readonly<
+  Record<string, readonly [path: string, create: () => Promise<RequestListener> | RequestListener]>
+> = {
+  'node:http': ['/plants', createPlantsService],
+  'node:http2': ['/plants', createPlantsService],
+  'a basePath': ['/api/v1/plants', () => createPlantsService('/api/v1')],
+  Express: ['/api/plants', () => express().use('/api', createPlantsService())],
   'nested Express routers': [
     '/api/v1/plants',
-    () => createServer(express().use('/api', express.Router().use('/v1', createPlantsService()))),
+    () => express().use('/api', express.Router().use('/v1', createPlantsService())),
   ],
   '@fastify/middie': [
     '/api/plants',
@@ -26,7 +27,7 @@ const MOUNTS: Readonly<Record<string, readonly [path: string, create: () => Prom
       await app.register(middie)
       app.use('/api', createPlantsService())
       await app.ready()
-      return app.server
+      return (request, response) => app.routing(request, response)
     },
   ],
 }
@@ -38,17 +39,6 @@ function createPlantsService(basePath = ''): PlantStore {
   return createService({ store, basePath })
 }
 
-async function openClient(t: TestContext, create: () => Promise<Server> | Server, protocol: 'http' | 'h2c') {
-  const server = await create()
-  await listen(server)
-  const client = connectClient(protocol, getPort(server))
-  t.after(() => {
-    client.close()
-    return close(server)
-  })
-  return client
-}
-
 function parseNextLink(link: string | undefined): string {
   return /^<(.+)>; rel="next"$/.exec(link ?? '')![1]!
 }
@@ -56,7 +46,7 @@ function parseNextLink(link: string | undefined): string {
 suite('the Link header contains the URL of the next page', () => {
   for (const [mount, [path, create]] of Object.entries(MOUNTS)) {
     test(`under ${mount}`, async (t) => {
-      const client = await openClient(t, create, mount === 'node:http2' ? 'h2c' : 'http')
+      const client = await serveAndConnect(t, mount === 'node:http2' ? 'h2c' : 'http', await create())
       const { headers, body } = await client.send(get('ada', `${path}?limit=1&include=id&other=1`))
       assert.equal(body, '[{"id":1,"name":"plant 1"}]')
       const reference = parseNextLink(headers['link'])
@@ -73,7 +63,7 @@ suite('the Link header contains the URL of the next page', () => {
     ['a request with a percent-encoded path', 'GET', '/%61pi/%70lants?limit=1'],
   ] as const) {
     test(`in the response to ${what}`, async (t) => {
-      const client = await openClient(t, () => createServer(createPlantsService('/api')), 'http')
+      const client = await serveAndConnect(t, 'http', createPlantsService('/api'))
       const { headers } = await client.send({ ...get('ada', target), method })
       const { href } = new URL(parseNextLink(headers['link']), new URL(target, 'http://host'))
       assert.equal(href.replace('%61', 'a'), 'http://host/api/plants?limit=1&after=1')
