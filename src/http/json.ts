@@ -21,10 +21,12 @@ const MAX_DIGITS = 19
 const END = -1
 const [TAB, LINE_FEED, CARRIAGE_RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20] as const
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d] as const
-const [QUOTE, BACKSLASH, COMMA, COLON, POINT, MINUS, ZERO] = [0x22, 0x5c, 0x2c, 0x3a, 0x2e, 0x2d, 0x30] as const
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a] as const
 const [LOWER_T, LOWER_F, LOWER_N] = [0x74, 0x66, 0x6e] as const
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})/y
-const EXPONENT = /[eE][+-]?(?=[0-9])/y
+const SMALL_INTEGER = /(?:0|[1-9][0-9]{0,14})(?![0-9.eE])/y
+/** Also matches the valid beginning of an invalid number, such as `1.`, or nothing. */
+const NUMBER = /(-?)(?:(0|[1-9][0-9]*)(?:\.([0-9]*))?(?:(?<=[0-9])[eE]([+-]?[0-9]+))?)?/y
 
 /**
  * Parses JSON text with at most 64 levels of nesting, and skips a BOM. `JSON.parse` would round numbers and hide
@@ -130,37 +132,19 @@ class JsonParser {
   }
 
   readNumber(): bigint | number {
-    const { text } = this
-    const start = this.position
-    const isNegative = this.peek() === MINUS
-    if (isNegative) this.position++
-    const integerStart = this.position
-    if (this.peek() === ZERO) this.position++
-    else this.skipDigits(isNegative ? 'a digit' : 'a value')
-    const integerEnd = this.position
-    if (this.peek() === POINT) {
-      this.position++
-      this.skipDigits('a digit')
+    const { text, position } = this
+    SMALL_INTEGER.lastIndex = position
+    if (SMALL_INTEGER.test(text)) {
+      this.position = SMALL_INTEGER.lastIndex
+      // Doubles of up to 15 digits are exact, and converting a double to a bigint is faster than parsing text.
+      return BigInt(Number(text.slice(position, this.position)))
     }
-    const fraction = text.slice(integerEnd + 1, this.position)
-    EXPONENT.lastIndex = this.position
-    const hasExponent = EXPONENT.test(text)
-    const exponentStart = this.position + 1
-    if (hasExponent) {
-      this.position = EXPONENT.lastIndex
-      this.skipDigits('a digit')
-    }
-    // With up to 15 digits, doubles are exact, and converting a double to a bigint is faster than parsing text.
-    if (this.position === integerEnd && integerEnd - integerStart <= 15)
-      return BigInt(Number(text.slice(start, integerEnd)))
-    const exponent = hasExponent ? Number(text.slice(exponentStart, this.position)) : 0
-    return toInteger(isNegative, text.slice(integerStart, integerEnd) + fraction, exponent - fraction.length)
-  }
-
-  skipDigits(expected: string): void {
-    const start = this.position
-    for (let code = this.peek(); code >= ZERO && code <= ZERO + 9; code = this.peek()) this.position++
-    if (this.position === start) throw this.expected(expected)
+    NUMBER.lastIndex = position
+    const [source, sign, integer, fraction, exponent] = NUMBER.exec(this.text)!
+    this.position += source.length
+    if (integer === undefined) throw this.expected(sign === '' ? 'a value' : 'a digit')
+    if (fraction === '') throw this.expected('a digit')
+    return toInteger(sign!, integer, fraction, exponent)
   }
 
   skipIf(expected: number): boolean {
@@ -195,17 +179,15 @@ class JsonParser {
   }
 }
 
-/** Returns the digits times 10^scale if that is an int64. Takes time linear in the number of digits. */
-function toInteger(isNegative: boolean, digits: string, scale: number): bigint | number {
-  let start = 0
-  while (digits.charCodeAt(start) === ZERO) start++
-  if (start === digits.length) return 0n
-  // A loop instead of /0+$/, which takes quadratic time for long runs of zeros.
-  let end = digits.length
-  while (digits.charCodeAt(end - 1) === ZERO) end--
-  const zeroCount = digits.length - end + scale
+/** Returns the exact value of a number if that is an int64. Takes time linear in the number of digits. */
+function toInteger(sign: string, integer: string, fraction = '', exponent = '0'): bigint | number {
+  const digits = (integer + fraction).replace(/^0+/, '')
+  if (digits === '') return 0n
+  // Without the lookbehind, long runs of zeros would take quadratic time.
+  const significant = digits.replace(/(?<!0)0+$/, '')
+  const zeroCount = digits.length - significant.length + Number(exponent) - fraction.length
   if (zeroCount < 0) return NaN
-  if (end - start + zeroCount > MAX_DIGITS) return Infinity
-  const value = BigInt(`${isNegative ? '-' : ''}${digits.slice(start, end)}${'0'.repeat(zeroCount)}`)
+  if (significant.length + zeroCount > MAX_DIGITS) return Infinity
+  const value = BigInt(`${sign}${significant}${'0'.repeat(zeroCount)}`)
   return isInt64(value) ? value : Infinity
 }
