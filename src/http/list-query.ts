@@ -1,15 +1,9 @@
+import { URLSearchParams } from 'node:url'
 import type { ListQuery } from '../plants/list-plants.ts'
 import { MAX_INT64, MIN_INT64, parseInt64 } from '../plants/plant.ts'
 import { HttpError } from './errors.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
-
-/** The lengths of the shortest parameter name without escapes, and of the longest with all characters escaped. */
-const MIN_NAME_LENGTH = 'limit'.length
-const MAX_NAME_LENGTH = 3 * 'include'.length
-
-/** The parameters of a list, with the values that the query has for each. */
-type Parameters = Record<'limit' | 'after' | 'include', string[]>
 
 /**
  * Parses the query of a list request. Unknown parameters are ignored, and a `limit` above `maxLimit` is capped.
@@ -20,7 +14,9 @@ export function parseListQuery(query: string, maxLimit: number): ListQuery {
   const defaultLimit = maxLimit === Infinity ? undefined : maxLimit
   if (query === '') return { limit: defaultLimit, after: undefined, includesId: false }
 
-  const { limit, after, include } = parseQuery(query)
+  // The ampersand protects a question mark at the start of the query, which URLSearchParams would remove.
+  const parameters = new URLSearchParams(`&${query}`)
+  const [limit, after, include] = [parameters.getAll('limit'), parameters.getAll('after'), parameters.getAll('include')]
   const problems: string[] = []
   const limitProblem = limit.length > 1 ? 'is repeated' : describeInteger(limit[0], 0, MAX_INT32)
   if (limitProblem !== undefined) problems.push(`limit ${limitProblem}`)
@@ -54,27 +50,4 @@ export function describeInteger(
   if (!/^-?[0-9]+$/.test(text)) return 'is not a decimal integer'
   const integer = parseInt64(text)
   return integer === undefined || integer < min || integer > max ? `must be from ${min} to ${max}` : undefined
-}
-
-function parseQuery(query: string): Parameters {
-  const parameters: Parameters = { limit: [], after: [], include: [] }
-  for (const parameter of query.split('&')) {
-    const equals = parameter.indexOf('=')
-    const escapedName = equals === -1 ? parameter : parameter.slice(0, equals)
-    // Decoding is slow, so it's limited to texts that can be the name of a parameter.
-    if (escapedName.length < MIN_NAME_LENGTH || escapedName.length > MAX_NAME_LENGTH) continue
-    const name = decode(escapedName)
-    if (name !== 'limit' && name !== 'after' && name !== 'include') continue
-    parameters[name].push(equals === -1 ? '' : decode(parameter.slice(equals + 1)))
-  }
-  return parameters
-}
-
-/**
- * Decodes percent-escapes if all of them are of ASCII characters. No parameter accepts others, and thousands of
- * exceptions from `decodeURIComponent` would be slow.
- */
-function decode(text: string): string {
-  if (!text.includes('%')) return text
-  return /^(?:[^%]|%[0-7][0-9a-f])*$/i.test(text) ? decodeURIComponent(text) : text
 }

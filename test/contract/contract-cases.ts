@@ -244,6 +244,7 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
     createCase('returns the last page without a Link header', (t) => get(t, '/plants?limit=2&after=2'), success('[{"name":"plant 3"}]'), { existingPlants }),
     createCase('returns no Link header if exactly limit plants remain', (t) => get(t, '/plants?limit=3'), success('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
     createCase('returns an empty list for limit=0', (t) => get(t, '/plants?limit=0'), success('[]'), { existingPlants }),
+    createCase('ignores a parameter whose name starts with a question mark', (t) => get(t, '/plants??limit=1'), success('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
     createCase('accepts the maximum limit', (t) => get(t, '/plants?limit=2147483647'), success('[{"name":"plant -1"},{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
     createCase('lists only plants whose id is greater than after', (t) => get(t, '/plants?after=-1'), success('[{"name":"plant 2"},{"name":"plant 3"}]'), { existingPlants }),
     createCase('decodes parameter names and values', (t) => get(t, '/plants?l%69mit=%31'), success('[{"name":"plant -1"}]', createNextLink(1, -1)), { existingPlants }),
