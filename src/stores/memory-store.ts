@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
-import { encodePlant, type EncodedPlant, type NewPlant } from '../plants/plant.ts'
-import type { Page, PageRequest, Store } from '../plants/store.ts'
+import { encodePlant, type EncodedPlant } from '../plants/plant.ts'
+import type { Store } from '../plants/store.ts'
 
 /** A store that keeps plants in memory. */
 export interface MemoryStore extends Store {
@@ -27,15 +27,39 @@ export function memoryStore(): MemoryStore {
   return {
     create(owner, plant) {
       let blocks = blocksByOwner.get(owner)
-      if (blocks === undefined) blocksByOwner.set(owner, (blocks = [[]]))
-      return addPlant(blocks, plant)
+      if (blocks === undefined) blocksByOwner.set(owner, (blocks = [{ id: plant.id, plants: [] }]))
+      const { plants, index, blockIndex } = locate(blocks, plant.id)
+      if (index > 0 && plants[index - 1]!.id === plant.id) return false
+      const { id, name, tag } = plant
+      const bytes = Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
+      plants.splice(index, 0, { id, name, tag, json: encodePlant(plant, false), bytes })
+      if (plants.length > MAX_BLOCK_SIZE) {
+        const moved = plants.splice(MAX_BLOCK_SIZE / 2)
+        blocks.splice(blockIndex + 1, 0, { id: moved[0]!.id, plants: moved })
+      }
+      return true
     },
-    list(owner, request) {
-      return readPage(blocksByOwner.get(owner) ?? [[]], request)
+    list(owner, { limit, maxBytes, after }) {
+      const blocks = blocksByOwner.get(owner) ?? []
+      let { blockIndex, index } = after === undefined ? { blockIndex: 0, index: 0 } : locate(blocks, after)
+      const page: StoredPlant[] = []
+      let bytes = 0
+      for (; blockIndex < blocks.length; blockIndex++, index = 0) {
+        const { plants } = blocks[blockIndex]!
+        for (; index < plants.length; index++) {
+          if (page.length === limit || bytes >= maxBytes) return { plants: page, hasMore: true }
+          page.push(plants[index]!)
+          bytes += plants[index]!.bytes
+        }
+      }
+      return { plants: page, hasMore: false }
     },
     delete(owner, id) {
-      const blocks = blocksByOwner.get(owner)
-      if (blocks === undefined || !deletePlant(blocks, id)) return false
+      const blocks = blocksByOwner.get(owner) ?? []
+      const { plants, index, blockIndex } = locate(blocks, id)
+      if (plants[index - 1]?.id !== id) return false
+      plants.splice(index - 1, 1)
+      if (plants.length === 0) blocks.splice(blockIndex, 1)
       if (blocks.length === 0) blocksByOwner.delete(owner)
       return true
     },
@@ -44,76 +68,36 @@ export function memoryStore(): MemoryStore {
 }
 
 interface StoredPlant extends EncodedPlant {
-  readonly json: string
   /** The size of the texts in UTF-8. */
   readonly bytes: number
 }
 
 /**
- * Some of an owner's plants, in ascending order of id. All ids of a block are less than those of the next block. In a
- * single array of 100,000 plants, an insertion would move so many of them that it took longer than the whole request.
+ * Some of an owner's plants, in ascending order of id. In a single array of 100,000 plants, an insertion would move so
+ * many of them that it took longer than the whole request.
  */
-type Block = StoredPlant[]
+interface Block {
+  /** The plants of previous blocks have lower ids than this. */
+  readonly id: bigint
+  readonly plants: StoredPlant[]
+}
 
 const MAX_BLOCK_SIZE = 512
 
-function addPlant(blocks: Block[], plant: NewPlant): boolean {
-  const blockIndex = findBlock(blocks, plant.id)
-  const block = blocks[blockIndex]!
-  const index = indexAfter(block, plant.id)
-  if (index > 0 && block[index - 1]!.id === plant.id) return false
-  const { id, name, tag } = plant
-  const bytes = Buffer.byteLength(name) + (tag === undefined ? 0 : Buffer.byteLength(tag))
-  block.splice(index, 0, { id, name, tag, json: encodePlant(plant, false), bytes })
-  if (block.length > MAX_BLOCK_SIZE) blocks.splice(blockIndex + 1, 0, block.splice(MAX_BLOCK_SIZE / 2))
-  return true
+/** Returns the block that an id belongs to, and the index in it of the first plant whose id is greater than `id`. */
+function locate(blocks: readonly Block[], id: bigint): { blockIndex: number; plants: StoredPlant[]; index: number } {
+  const blockIndex = Math.max(0, indexAfter(blocks, id) - 1)
+  const plants = blocks[blockIndex]?.plants ?? []
+  return { blockIndex, plants, index: indexAfter(plants, id) }
 }
 
-function deletePlant(blocks: Block[], id: bigint): boolean {
-  const blockIndex = findBlock(blocks, id)
-  const block = blocks[blockIndex]!
-  const index = indexAfter(block, id) - 1
-  if (index < 0 || block[index]!.id !== id) return false
-  block.splice(index, 1)
-  if (block.length === 0) blocks.splice(blockIndex, 1)
-  return true
-}
-
-function readPage(blocks: readonly Block[], { limit, maxBytes, after }: PageRequest): Page {
-  const plants: StoredPlant[] = []
-  let blockIndex = after === undefined ? 0 : findBlock(blocks, after)
-  let index = after === undefined ? 0 : indexAfter(blocks[blockIndex]!, after)
-  let bytes = 0
-  for (; blockIndex < blocks.length; blockIndex++, index = 0) {
-    const block = blocks[blockIndex]!
-    for (; index < block.length; index++) {
-      if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
-      plants.push(block[index]!)
-      bytes += block[index]!.bytes
-    }
-  }
-  return { plants, hasMore: false }
-}
-
-/** Returns the index of the block that an id is in, or that it would be added to. */
-function findBlock(blocks: readonly Block[], id: bigint): number {
-  let low = 1
-  let high = blocks.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (blocks[middle]![0]!.id <= id) low = middle + 1
-    else high = middle
-  }
-  return low - 1
-}
-
-/** Returns the index of the first plant whose id is greater than `id`. */
-function indexAfter(block: Block, id: bigint): number {
+/** Returns the index of the first item whose id is greater than `id`. */
+function indexAfter(items: readonly { readonly id: bigint }[], id: bigint): number {
   let low = 0
-  let high = block.length
+  let high = items.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (block[middle]!.id <= id) low = middle + 1
+    if (items[middle]!.id <= id) low = middle + 1
     else high = middle
   }
   return low
