@@ -39,8 +39,9 @@ const REPEATED_AUTHORIZATION = new HttpError('invalidToken', 'The request has mo
  * Returns the bearer token, or an error: 40100 if there are no bearer credentials, 40101 if they are malformed or the
  * field is repeated. The errors aren't thrown, because throwing would double the cost of a rejected request.
  */
-export function readBearerToken({ authorization, authorizationCount }: HeaderFields): string | HttpError {
-  if (authorizationCount > 1) return REPEATED_AUTHORIZATION
+export function readBearerToken({ authorization: values }: HeaderFields): string | HttpError {
+  if (values.length > 1) return REPEATED_AUTHORIZATION
+  const [authorization = ''] = values
   const token = BEARER_CREDENTIALS.exec(authorization)?.[1]
   if (token !== undefined) return token
   return BEARER_SCHEME.test(authorization) ? HTTP_ERRORS.invalidToken : HTTP_ERRORS.missingToken

@@ -29,12 +29,13 @@ interface BodyOptions {
  */
 export async function readBody(
   request: IncomingMessage,
-  { contentLength }: HeaderFields,
+  fields: HeaderFields,
   options: BodyOptions,
 ): Promise<Buffer | ParsedBody | undefined> {
   if (isTruncated(request)) return undefined
   if (request.readableDidRead || request.readableEncoding !== null) return readParsedBody(request, options)
   const { maxBodyBytes } = options
+  const contentLength = Number(fields['content-length'][0] ?? 0)
   if (contentLength > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
   // Microtasks run after Node has parsed the body, if it is in the same packet as the header. Reading it from the buffer
   // of the request then saves the data event and copying. If the host also reads the body, there's no time to wait.
@@ -104,8 +105,9 @@ function collectBody(request: IncomingMessage, maxBytes: number): Promise<Buffer
 }
 
 /** Waits for the end of a body that isn't needed. The result is false if the client aborts the request. */
-export function discardBody(request: IncomingMessage, { hasBody }: HeaderFields): boolean | Promise<boolean> {
+export function discardBody(request: IncomingMessage, fields: HeaderFields): boolean | Promise<boolean> {
   if (isTruncated(request)) return false
+  const hasBody = fields['transfer-encoding'].length > 0 || Number(fields['content-length'][0] ?? 0) > 0
   const stream = streamOf(request)
   const { complete } = request as Partial<IncomingMessage>
   const isPending = stream === undefined ? hasBody && complete === false : !stream.endAfterHeaders

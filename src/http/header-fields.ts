@@ -4,19 +4,23 @@ import { HTTP_ERRORS, HttpError } from './errors.ts'
 /** A character of a token, such as a field name (RFC 9110 section 5.6.2). */
 export const TCHAR = "[!#$%&'*+.^_`|~\\w-]"
 
-/** The header fields that the service reads. */
-export interface HeaderFields {
-  /** The value of the last Authorization field; empty if there is no such field. */
-  readonly authorization: string
-  readonly authorizationCount: number
-  /** Empty if there is no such field. */
-  readonly contentType: string
-  /** All values; empty if there is no such field. */
-  readonly contentEncoding: string
-  readonly contentLength: number
-  /** Whether a body follows the header of an HTTP/1 request. In HTTP/2, a body doesn't need a Content-Length. */
-  readonly hasBody: boolean
-}
+/** The values of each header field that the service reads. */
+export type HeaderFields = Readonly<Record<FieldName, readonly string[]>>
+
+type FieldName = keyof ReturnType<typeof createFields>
+
+const createFields = () => ({
+  authorization: [] as string[],
+  'content-encoding': [] as string[],
+  'content-length': [] as string[],
+  'content-type': [] as string[],
+  host: [] as string[],
+  'transfer-encoding': [] as string[],
+})
+
+/** Comparing the length of a name first is cheap, and rules out nearly all other fields. */
+const NAME_BY_LENGTH: (FieldName | undefined)[] = []
+for (const name of Object.keys(createFields())) NAME_BY_LENGTH[name.length] = name as FieldName
 
 /**
  * Returns the raw headers: name, value, name, value… Serverless adapters may create requests without `rawHeaders`. For
@@ -40,52 +44,18 @@ export function readHeaderFields(request: Partial<IncomingMessage>): HeaderField
   // With 1,000 fields or more, some Node versions silently drop fields, such as a second Authorization.
   if (rawHeaders.length >= 2 * 1000) throw HTTP_ERRORS.headersTooLarge
 
-  let authorization = ''
-  let authorizationCount = 0
-  let hostCount = 0
-  let contentTypeCount = 0
-  let contentType = ''
-  let contentEncoding = ''
-  let contentLength = 0
-  let transferEncoding = ''
-
+  const fields = createFields()
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    const value = rawHeaders[i + 1]!
-    // Comparing the length first is cheap, and rules out nearly all other fields.
-    switch (name.length) {
-      case 4:
-        if (name.toLowerCase() === 'host') hostCount++
-        break
-      case 12:
-        if (name.toLowerCase() === 'content-type') {
-          contentTypeCount++
-          contentType = value
-        }
-        break
-      case 13:
-        if (name.toLowerCase() === 'authorization') {
-          authorizationCount++
-          authorization = value
-        }
-        break
-      case 14:
-        if (name.toLowerCase() === 'content-length') contentLength = Number(value)
-        break
-      case 16:
-        if (name.toLowerCase() === 'content-encoding') contentEncoding += `,${value}`
-        break
-      case 17:
-        if (name.toLowerCase() === 'transfer-encoding') transferEncoding += `,${value}`
-        break
-    }
+    const name = NAME_BY_LENGTH[rawHeaders[i]!.length]
+    if (name !== undefined && rawHeaders[i]!.toLowerCase() === name) fields[name].push(rawHeaders[i + 1]!)
   }
-
-  if (transferEncoding !== '' && !/^,chunked$/i.test(transferEncoding)) throw HTTP_ERRORS.unsupportedTransferCoding
-  if (hostCount > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
-  if (contentTypeCount > 1) throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
-  const hasBody = contentLength > 0 || transferEncoding !== ''
-  return { authorization, authorizationCount, contentType, contentEncoding, contentLength, hasBody }
+  const codings = fields['transfer-encoding']
+  if (codings.length > 0 && !/^chunked$/i.test(codings.join())) throw HTTP_ERRORS.unsupportedTransferCoding
+  if (fields.host.length > 1) throw new HttpError('malformedRequest', 'The request has more than one Host field.')
+  if (fields['content-type'].length > 1) {
+    throw new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
+  }
+  return fields
 }
 
 /**
@@ -119,7 +89,8 @@ const IDENTITY_CODING = /^(?:[ \t,]|identity(?=[ \t]*(?:,|$)))*$/i
 /**
  * @throws HttpError 41500 unless the Content-Type is JSON in UTF-8; 41501 for a Content-Encoding other than `identity`
  */
-export function checkBodyHeaders({ contentType, contentEncoding }: HeaderFields): void {
+export function checkBodyHeaders(fields: HeaderFields): void {
+  const [contentType = ''] = fields['content-type']
   if (contentType !== 'application/json' && !JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
-  if (contentEncoding !== '' && !IDENTITY_CODING.test(contentEncoding)) throw HTTP_ERRORS.unsupportedContentEncoding
+  if (!IDENTITY_CODING.test(fields['content-encoding'].join())) throw HTTP_ERRORS.unsupportedContentEncoding
 }

@@ -2,15 +2,11 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { HttpError } from '../../src/http/errors.ts'
 import { createTokenTable, readBearerToken, toCaller } from '../../src/http/authentication.ts'
-import type { HeaderFields } from '../../src/http/header-fields.ts'
+import { readHeaderFields, type HeaderFields } from '../../src/http/header-fields.ts'
 
-const createFields = (...values: readonly string[]): HeaderFields => ({
-  authorization: values.at(-1) ?? '',
-  authorizationCount: values.length,
-  contentType: '',
-  contentEncoding: '',
-  contentLength: 0,
-  hasBody: false,
+const createFields = (...authorization: readonly string[]): HeaderFields => ({
+  ...readHeaderFields({ rawHeaders: [] }),
+  authorization,
 })
 
 const MALFORMED = [
