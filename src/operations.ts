@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import type { Access } from './http/authentication.ts'
-import { discardBody, readBody, type HostRequest } from './http/body.ts'
+import { discardBody, readBody } from './http/body.ts'
 import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
 import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
 import { describeInteger, parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
 import type { HttpResponse } from './http/respond.ts'
 import type { ResourcePath } from './http/router.ts'
+import type { ResolvedOptions } from './options.ts'
 import { withDeadline, type CheckedStore } from './plants/checked-store.ts'
 import { listPlants } from './plants/list-plants.ts'
 import { encodePlant, MAX_INT64, MIN_INT64, parseInt64, type NewPlant } from './plants/plant.ts'
@@ -15,13 +16,9 @@ import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
 export type { ResourcePath } from './http/router.ts'
 
-/** What the operations need of a service. */
-export interface Service {
+/** The options of a service, and what is created from them. */
+export interface Service extends ResolvedOptions {
   readonly checkedStore: CheckedStore
-  readonly maxBodyBytes: number
-  readonly maxLimit: number
-  readonly storeTimeoutMs: number
-  readonly validate: ((plant: NewPlant, context: { owner: string; request: HostRequest }) => unknown) | undefined
   /** Called for each request of whose body a parser of the host has left only an object. */
   readonly onParsedObject: () => void
 }
@@ -69,7 +66,7 @@ function create(service: Service, input: OperationInput): MaybePromise<HttpRespo
   return then(readBody(request, fields, service), (body) => {
     if (body === undefined) return undefined
     const plant = parseNewPlant(body)
-    const validated = service.validate === undefined ? undefined : validate(service, plant, owner, request)
+    const validated = service.validate === undefined ? undefined : validate(service, plant, input)
     return then(validated, () =>
       then(service.checkedStore.create(owner, plant), (isCreated) =>
         isCreated ? { status: 200, headers: NO_HEADERS, body: encodePlant(plant, false) } : HTTP_ERRORS.idTaken,
@@ -79,7 +76,7 @@ function create(service: Service, input: OperationInput): MaybePromise<HttpRespo
 }
 
 /** @throws HttpError 40002 if the plant breaks one of the host's rules, 50300 if it can't be checked now */
-async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, owner: string, request: HostRequest) {
+async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, { owner, request }: OperationInput) {
   try {
     const message: unknown = await withDeadline(validate!(plant, { owner, request }), storeTimeoutMs, 'validate')
     if (message === undefined || message === null || message === '') return

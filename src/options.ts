@@ -119,16 +119,11 @@ export interface ResponseEvent {
   readonly durationMs: number
 }
 
-export interface ResolvedOptions {
+export interface ResolvedOptions extends OptionalHooks, Readonly<typeof DEFAULT_OPTIONS> {
   readonly authenticate: Authenticator
   readonly store: Store
   readonly basePath: string
-  readonly maxBodyBytes: number
-  readonly maxLimit: number
-  readonly storeTimeoutMs: number
-  readonly validate: Hooks['validate'] | undefined
   readonly onError: Hooks['onError']
-  readonly onResponse: Hooks['onResponse'] | undefined
 }
 
 /** The defaults of the numeric options. */
@@ -212,19 +207,23 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
   new TypeError(`${name} must be ${expected}, not ${inspect(actual, { depth: -1, customInspect: false })}`)
 
+/** Returns a function that emits a process warning when it is first called. */
+export function warnOnce(): (message: string) => void {
+  let hasWarned = false
+  return (message) => {
+    if (!hasWarned) process.emitWarning(message, 'PlantStoreWarning')
+    hasWarned = true
+  }
+}
+
 /** Creates the default `onError`, so that a 500 response leaves a trace even if the host didn't set the option. */
 function createDefaultOnError(): Hooks['onError'] {
-  let hasWarned = false
+  const warn = warnOnce()
   return (error, { headers }) => {
-    if (hasWarned) return
-    hasWarned = true
     const message = error instanceof Error ? error.message : inspect(error, { depth: -1 })
     // An error from `authenticate` might contain the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
     const redacted = token === undefined ? message : message.replaceAll(token, '…')
-    process.emitWarning(
-      `A request failed: ${redacted} (set the option onError to get every such error)`,
-      'PlantStoreWarning',
-    )
+    warn(`A request failed: ${redacted} (set the option onError to get every such error)`)
   }
 }

@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { performance } from 'node:perf_hooks'
-import process from 'node:process'
 import { inspect } from 'node:util'
-import { readBearerToken, type Caller } from './http/authentication.ts'
+import { readBearerToken } from './http/authentication.ts'
 import { BODY_PARSER_HINT, isClosed, isTruncated, type HostRequest } from './http/body.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
-import { readHeaderFields, type HeaderFields } from './http/header-fields.ts'
+import { readHeaderFields } from './http/header-fields.ts'
 import { send, type HttpResponse, type SendResult } from './http/respond.ts'
 import { route, type Resource } from './http/router.ts'
 import { waitForTurn } from './http/turn.ts'
-import { allow, OPERATIONS, type Operation, type Service as OperationService } from './operations.ts'
-import { resolveOptions, type PlantStoreOptions, type ResolvedOptions } from './options.ts'
+import { allow, OPERATIONS, type Operation, type Service } from './operations.ts'
+import { resolveOptions, warnOnce, type PlantStoreOptions } from './options.ts'
 import { createCheckedStore } from './plants/checked-store.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
@@ -25,13 +24,6 @@ export type PlantStore = (
   response: ServerResponse | Http2ServerResponse,
   next?: () => void,
 ) => void
-
-/** What the service needs to respond to requests. */
-interface Service extends OperationService, ResolvedOptions {
-  readonly validate: ResolvedOptions['validate']
-  /** The response to a path that isn't a resource. */
-  readonly notFound: HttpResponse
-}
 
 /** A request with its response. */
 interface Exchange {
@@ -59,7 +51,14 @@ interface Exchange {
  * createServer(plants).listen(3000)
  */
 export function createPlantStore(options: PlantStoreOptions): PlantStore {
-  const service = createService(options)
+  const resolved = resolveOptions(options)
+  const warn = warnOnce()
+  const service: Service = {
+    ...resolved,
+    checkedStore: createCheckedStore(resolved.store, resolved.storeTimeoutMs),
+    onParsedObject: () =>
+      warn(`A body parser ran before plant-store. Parsers round ids beyond 2^53: ${BODY_PARSER_HINT}`),
+  }
 
   return (request, response, next) => {
     checkNodeObjects(request, response)
@@ -76,26 +75,6 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
   }
 }
 
-function createService(options: PlantStoreOptions): Service {
-  const resolved = resolveOptions(options)
-  const { basePath, store, storeTimeoutMs } = resolved
-  let hasWarned = false
-  return {
-    ...resolved,
-    checkedStore: createCheckedStore(store, storeTimeoutMs),
-    notFound: new HttpError(
-      'pathNotFound',
-      ERRORS.pathNotFound.message.replace('/plants', () => `${basePath}/plants`),
-    ),
-    onParsedObject() {
-      if (hasWarned) return
-      hasWarned = true
-      const warning = `A body parser ran before plant-store. Parsers round ids beyond 2^53: ${BODY_PARSER_HINT}`
-      process.emitWarning(warning, 'PlantStoreWarning')
-    },
-  }
-}
-
 /** Tests and serverless adapters create these objects themselves, so their classes aren't checked. */
 function checkNodeObjects(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
@@ -106,52 +85,44 @@ function checkNodeObjects(request: { url?: unknown } | undefined, response: { wr
 
 /** Handles a request when its turn has come. Never throws. */
 function serve(service: Service, exchange: Exchange): void {
+  const { request, response } = exchange
   const fail = (error: unknown): void => handleError(service, exchange, error)
   try {
-    const turn = waitForTurn(exchange.request, exchange.response)
-    const finished = then(turn, () => handleAndSend(service, exchange))
+    const finished = then(waitForTurn(request, response), () => {
+      // Node also emits requests that follow the last response of a connection, and requests whose connection is lost.
+      if (isClosed(response)) return
+      return then(handle(service, exchange), (result) => sendAndReport(service, exchange, result))
+    })
     if (finished instanceof Promise) finished.catch(fail)
   } catch (error) {
     fail(error)
   }
 }
 
-function handleAndSend(service: Service, exchange: Exchange): MaybePromise<void> {
-  // Node also emits requests that follow the last response of a connection, and requests whose connection is lost.
-  if (isClosed(exchange.response)) return
-  return then(handle(service, exchange), (result) => sendAndReport(service, exchange, result))
-}
-
-/** The first steps of a request, in the order of the contract. Returns undefined if the client aborts the request. */
+/** The steps of a request, in the order of the contract. Returns undefined if the client aborts the request. */
 function handle(service: Service, exchange: Exchange): MaybePromise<HttpResponse | undefined> {
   const { request, resource } = exchange
-  if (resource === undefined) return service.notFound
-  const fields = readHeaderFields(request)
-  if (request.method === 'OPTIONS' && resource.id !== undefined) {
-    return { status: 204, headers: allow(resource.path), body: undefined }
+  if (resource === undefined) {
+    const message = ERRORS.pathNotFound.message.replace('/plants', () => `${service.basePath}/plants`)
+    return new HttpError('pathNotFound', message)
   }
+  const { path, id, query } = resource
+  const fields = readHeaderFields(request)
+  if (request.method === 'OPTIONS' && id !== undefined) return { status: 204, headers: allow(path), body: undefined }
   const token = readBearerToken(fields)
   if (typeof token !== 'string') return token
-  return then(service.authenticate(token, request), (caller) => runOperation(service, exchange, fields, caller))
-}
 
-function runOperation(
-  service: Service,
-  exchange: Exchange,
-  fields: HeaderFields,
-  caller: Caller | undefined,
-): MaybePromise<HttpResponse | undefined> {
-  if (caller === undefined) return HTTP_ERRORS.invalidToken
-  const { request, resource } = exchange
-  const { path, id, query } = resource!
-  const { owner, access } = caller
-  exchange.owner = owner
-  if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
-  const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
-  const operation = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
-  if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allow(path))
-  if (operation.access === 'write' && access !== 'write') return HTTP_ERRORS.readOnlyToken
-  return operation.run(service, { request, fields, owner, id, query })
+  return then(service.authenticate(token, request), (caller) => {
+    if (caller === undefined) return HTTP_ERRORS.invalidToken
+    const { owner, access } = caller
+    exchange.owner = owner
+    if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
+    const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
+    const operation = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
+    if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allow(path))
+    if (operation.access === 'write' && access !== 'write') return HTTP_ERRORS.readOnlyToken
+    return operation.run(service, { request, fields, owner, id, query })
+  })
 }
 
 /** Sends the response and reports it. Without one, the client has aborted the request before it was complete. */
