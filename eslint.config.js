@@ -28,7 +28,7 @@ const IMPORT_DIRECTION = [
   allowImports(['src/http/*.ts'], '../', ['plants/'], ['operations.ts', 'options.ts']),
   allowImports(['src/http-server/*.ts'], '../', ['http/']),
   allowImports(['src/operations.ts'], './', ['http/', 'plants/'], ['options.ts']),
-  allowImports(['src/openapi/*.ts'], '../', ['http/', 'operations.ts']),
+  allowImports(['src/openapi/*.ts'], '../', ['http/', 'plants/', 'operations.ts']),
   allowImports(['src/options.ts', 'src/plant-store.ts'], './', SERVICE),
   allowImports(['src/index.ts'], './', [...SERVICE, 'openapi/']),
   allowImports(['src/standalone/*.ts'], '../', [...SERVICE, 'openapi/', 'http-server/', 'stores/open-store.ts']),

@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { isUint8Array } from 'node:util/types'
 import { HttpError } from './errors.ts'
 import type { HeaderFields } from './header-fields.ts'
+import type { JsonValue } from './json.ts'
 
 /** A request as the host received it: from HTTP/1, or from the compatibility API of HTTP/2. */
 export type HostRequest = IncomingMessage | Http2ServerRequest
@@ -13,7 +14,7 @@ export type HostRequest = IncomingMessage | Http2ServerRequest
 export const BODY_PARSER_HINT = 'mount plant-store before the body parser, or keep the unparsed body in request.rawBody'
 
 /** An object that one of the host's parsers has made of a body. */
-export type ParsedBody = Readonly<Record<string, unknown>>
+export type ParsedBody = Readonly<Record<string, JsonValue | undefined>>
 
 interface BodyOptions {
   readonly maxBodyBytes: number

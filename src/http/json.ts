@@ -10,7 +10,7 @@ export type JsonValue = null | boolean | number | bigint | string | readonly Jso
 
 /** A JSON object with all its members in their original order, including members with repeated names. */
 export interface JsonObject {
-  readonly members: readonly { readonly name: string; readonly value: JsonValue }[]
+  readonly members: readonly (readonly [name: string, value: JsonValue])[]
 }
 
 const MAX_DEPTH = 64
@@ -76,12 +76,12 @@ class JsonParser {
   readObject(depth: number): JsonObject {
     this.enter(depth)
     if (this.skipIf(CLOSE_BRACE)) return { members: [] }
-    const members: { name: string; value: JsonValue }[] = []
+    const members: [name: string, value: JsonValue][] = []
     do {
       if (this.peekToken() !== QUOTE) throw this.expected('a name in double quotes')
       const name = this.readString()
       if (!this.skipIf(COLON)) throw this.expected('":"')
-      members.push({ name, value: this.readValue(depth) })
+      members.push([name, this.readValue(depth)])
     } while (this.skipIf(COMMA))
     if (!this.skipIf(CLOSE_BRACE)) throw this.expected('"," or "}"')
     return { members }

@@ -1,13 +1,13 @@
 import { Buffer } from 'node:buffer'
-import { isInt64, MAX_INT64, MIN_INT64, type NewPlant } from '../plants/plant.ts'
+import { isInt64, MAX_INT64, MIN_INT64, PLANT_TEXTS, type NewPlant, type Plant } from '../plants/plant.ts'
 import type { ParsedBody } from './body.ts'
 import { HttpError } from './errors.ts'
-import { parseJson, type JsonObject, type JsonValue } from './json.ts'
+import { parseJson, type JsonValue } from './json.ts'
 
 type MemberName = keyof NewPlant
 
-const MEMBERS: readonly MemberName[] = ['id', 'name', 'tag']
-const TEXTS = ['name', 'tag'] as const
+const TEXTS = Object.keys(PLANT_TEXTS) as (keyof Plant)[]
+const MEMBERS: readonly MemberName[] = ['id', ...TEXTS]
 
 /** V8 keeps a whole body in memory for as long as any part of it exists, so the texts of larger bodies are copied. */
 const MAX_RETAINED_BYTES = 1024
@@ -17,17 +17,17 @@ const MAX_RETAINED_BYTES = 1024
  * @throws HttpError 40001 or 40002, whose message says what is wrong with each invalid member
  */
 export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
-  const object = Buffer.isBuffer(body) ? parseJson(body) : toJsonObject(body)
-  if (typeof object !== 'object' || object === null || !('members' in object)) {
+  const value = Buffer.isBuffer(body) ? parseJson(body) : { members: Object.entries(body) }
+  if (typeof value !== 'object' || value === null || !('members' in value)) {
     throw new HttpError('invalidPlant', 'The body must be a JSON object.')
   }
   const plant: Partial<Record<MemberName, JsonValue>> = {}
   const repeated = new Set<MemberName>()
-  for (const { name, value } of object.members) {
-    const member = MEMBERS[MEMBERS.indexOf(name as MemberName)]
-    if (member === undefined) continue
-    if (plant[member] !== undefined) repeated.add(member)
-    plant[member] = value
+  for (const [key, member] of value.members) {
+    const name = MEMBERS[MEMBERS.indexOf(key as MemberName)]
+    if (name === undefined || member === undefined) continue
+    if (plant[name] !== undefined) repeated.add(name)
+    plant[name] = member
   }
 
   const problems: string[] = []
@@ -44,13 +44,6 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
   return plant as unknown as NewPlant
 }
 
-const toJsonObject = (body: ParsedBody): JsonObject => ({
-  members: MEMBERS.filter((name) => body[name] !== undefined).map((name) => ({
-    name,
-    value: body[name] as JsonValue,
-  })),
-})
-
 function checkId(id: JsonValue | undefined, problems: string[]): void {
   if (typeof id === 'bigint' && isInt64(id)) return
   if (id === undefined) problems.push('id is required')
@@ -59,15 +52,14 @@ function checkId(id: JsonValue | undefined, problems: string[]): void {
   else problems.push(`id must be from ${MIN_INT64} to ${MAX_INT64}`)
 }
 
-function checkText(name: MemberName, text: JsonValue | undefined, problems: string[]): void {
+function checkText(name: keyof Plant, text: JsonValue | undefined, problems: string[]): void {
+  const { isRequired } = PLANT_TEXTS[name]
   if (typeof text === 'string') {
     if (!text.isWellFormed()) problems.push(`${name} contains a lone surrogate`)
     if (text.includes('\0')) problems.push(`${name} contains U+0000`)
   } else if (text === undefined) {
-    if (name === 'name') problems.push(`${name} is required`)
-  } else if (text === null && name === 'tag') {
-    problems.push(`${name} must be a string or absent, not null`)
+    if (isRequired) problems.push(`${name} is required`)
   } else {
-    problems.push(`${name} must be a string`)
+    problems.push(`${name} must be a string${text === null && !isRequired ? ' or absent, not null' : ''}`)
   }
 }

@@ -1,5 +1,6 @@
 import { ERRORS } from '../http/errors.ts'
 import { OPERATIONS, type Operation, type ResourcePath } from '../operations.ts'
+import { PLANT_TEXTS } from '../plants/plant.ts'
 import { VERSION } from '../version.ts'
 import type { Content, Header, OpenApiDocument, OperationObject, Parameter } from './document.ts'
 import type { PathItem, Reference, Response, ValueSchema } from './document.ts'
@@ -24,8 +25,10 @@ const ID: ValueSchema = {
 }
 const LIMIT: ValueSchema = { type: 'integer', format: 'int32', minimum: 0 }
 const INCLUDE: ValueSchema = { type: 'string', enum: ['id'] }
-const NAME: ValueSchema = { ...TEXT, description: 'The name of the plant.' }
-const TAG: ValueSchema = { ...TEXT, description: 'A tag that specifies the type of the plant.' }
+const TEXTS: Readonly<Record<string, ValueSchema>> = Object.fromEntries(
+  Object.entries(PLANT_TEXTS).map(([name, { description }]) => [name, { ...TEXT, description }]),
+)
+const REQUIRED_TEXTS = Object.entries(PLANT_TEXTS).flatMap(([name, { isRequired }]) => (isRequired ? [name] : []))
 
 /** The errors of operations with a body, and of operations that write. Every other error can result from any request. */
 const BODY_ERRORS = ['409', '413', '415']
@@ -113,19 +116,19 @@ export const openapi: PlantStoreDescription = {
       bearerToken: { type: 'http', scheme: 'bearer', description: 'A `b64token` (RFC 6750 section 2.1).' },
     },
     schemas: {
-      Plant: { type: 'object', required: ['name'], properties: { name: NAME, tag: TAG }, additionalProperties: false },
+      Plant: { type: 'object', required: REQUIRED_TEXTS, properties: TEXTS, additionalProperties: false },
       ListedPlant: {
         type: 'object',
         description: 'A plant in a list. Has an `id` only if the request includes `include=id`.',
-        required: ['name'],
-        properties: { id: ID, name: NAME, tag: TAG },
+        required: REQUIRED_TEXTS,
+        properties: { id: ID, ...TEXTS },
         additionalProperties: false,
       },
       NewPlant: {
         type: 'object',
         description: 'Unknown members are ignored.',
-        required: ['id', 'name'],
-        properties: { id: ID, name: NAME, tag: TAG },
+        required: ['id', ...REQUIRED_TEXTS],
+        properties: { id: ID, ...TEXTS },
       },
       Error: {
         type: 'object',

@@ -12,6 +12,14 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
+/** The texts of a plant, in the order of responses. Validation and the interface description derive from this table. */
+export const PLANT_TEXTS: Readonly<
+  Record<keyof Plant, { readonly isRequired: boolean; readonly description: string }>
+> = {
+  name: { isRequired: true, description: 'The name of the plant.' },
+  tag: { isRequired: false, description: 'A tag that specifies the type of the plant.' },
+}
+
 export const MIN_INT64: bigint = -(2n ** 63n)
 export const MAX_INT64: bigint = 2n ** 63n - 1n
 
@@ -47,5 +55,5 @@ export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
 function encodeTexts({ name, tag }: Partial<Record<keyof Plant, unknown>>): string {
   if (typeof name !== 'string') throw new TypeError('the name of a plant must be a string')
   if (tag !== undefined && typeof tag !== 'string') throw new TypeError('the tag of a plant must be a string')
-  return JSON.stringify({ name, tag })
+  return JSON.stringify({ name, tag } satisfies Record<keyof Plant, unknown>)
 }

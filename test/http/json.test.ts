@@ -41,7 +41,7 @@ function measureDepth(text: string): number {
 /** Converts a value to the result of JSON.parse, with 0 for all numbers. Appends the numbers to `numbers`. */
 function toParsedValue(value: JsonValue, numbers: (bigint | number)[]): unknown {
   if (typeof value === 'object' && value !== null && 'members' in value) {
-    return Object.fromEntries(value.members.map((member) => [member.name, toParsedValue(member.value, numbers)]))
+    return Object.fromEntries(value.members.map(([name, member]) => [name, toParsedValue(member, numbers)]))
   }
   if (typeof value === 'bigint' || typeof value === 'number') {
     numbers.push(value)
