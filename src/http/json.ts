@@ -168,14 +168,10 @@ class JsonParser {
     return this.position < this.text.length ? this.text.charCodeAt(this.position) : END
   }
 
-  expected(expected: string, problem = this.describeProblem()): HttpError {
+  expected(expected: string, problem = 'is not JSON'): HttpError {
     const offset = Buffer.byteLength(this.text.slice(0, this.position))
+    if (this.position >= this.text.length) problem = this.text === '' ? 'is empty' : 'ends too early'
     return new HttpError('invalidJson', `The body ${problem}: expected ${expected} at byte ${offset}.`)
-  }
-
-  describeProblem(): string {
-    if (this.position < this.text.length) return 'is not JSON'
-    return this.text === '' ? 'is empty' : 'ends too early'
   }
 }
 

@@ -27,7 +27,7 @@ export function listPlants(store: CheckedStore, owner: string, query: ListQuery)
   return then(readPage(after), (page) => {
     const cursor = page.hasMore ? page.plants.at(-1)?.id : undefined
     if (cursor !== undefined && query.limit === undefined) {
-      return { body: encodePages(page, cursor, readPage, includesId), cursor: undefined }
+      return { body: encodePages(page, readPage, includesId), cursor: undefined }
     }
     return { body: `[${encodePage(page, includesId)}]`, cursor }
   })
@@ -35,17 +35,15 @@ export function listPlants(store: CheckedStore, owner: string, query: ListQuery)
 
 async function* encodePages(
   first: Page,
-  firstCursor: bigint,
   readPage: (after: bigint) => MaybePromise<Page>,
   includesId: boolean,
 ): AsyncGenerator<string> {
   yield `[${encodePage(first, includesId)}`
-  for (let cursor: bigint | undefined = firstCursor; cursor !== undefined;) {
+  for (let page = first; page.hasMore && page.plants.length > 0;) {
     // A long list must not delay other requests.
     await setImmediate()
-    const page = await readPage(cursor)
+    page = await readPage(page.plants.at(-1)!.id)
     if (page.plants.length > 0) yield `,${encodePage(page, includesId)}`
-    cursor = page.hasMore ? page.plants.at(-1)?.id : undefined
   }
   yield ']'
 }
