@@ -6,8 +6,8 @@
 export type { Access, TokenHolder } from './http/authentication.ts'
 export type { HostRequest } from './http/body.ts'
 export type { ErrorCode } from './http/errors.ts'
+export type { ResourcePath } from './http/router.ts'
 export { openapi, type PlantStoreDescription } from './openapi/openapi.ts'
-export type { ResourcePath } from './operations.ts'
 export type {
   Authenticate,
   AuthenticateOptions,

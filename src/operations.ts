@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import type { Access } from './http/authentication.ts'
-import { discardBody, readBody } from './http/body.ts'
+import { discardBody, readBody, type BodyOptions } from './http/body.ts'
 import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
 import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
 import { describeInteger, parseListQuery } from './http/list-query.ts'
@@ -14,13 +14,9 @@ import { listPlants } from './plants/list-plants.ts'
 import { encodePlant, MAX_INT64, MIN_INT64, parseInt64, type NewPlant } from './plants/plant.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
-export type { ResourcePath } from './http/router.ts'
-
 /** The options of a service, and what is created from them. */
-export interface Service extends ResolvedOptions {
+export interface Service extends ResolvedOptions, BodyOptions {
   readonly checkedStore: CheckedStore
-  /** Called for each request of whose body a parser of the host has left only an object. */
-  readonly onParsedObject: () => void
 }
 
 /** What an operation needs to know of a request. */
@@ -41,16 +37,13 @@ export interface Operation {
   readonly run: Run
 }
 
-/** The methods of each resource, except OPTIONS, which every resource supports. */
-export interface ResourceMethods extends Record<ResourcePath, string> {
-  readonly '/plants': 'GET' | 'HEAD' | 'POST'
-  readonly '/plants/{id}': 'DELETE'
-}
-
 const LIST: Operation = { access: 'read', run: list }
 
-/** All operations, by path and method. The router, `Allow`, and the errors 405 and 403 are derived from this table. */
-export const OPERATIONS: { readonly [Path in ResourcePath]: Readonly<Record<ResourceMethods[Path], Operation>> } = {
+/**
+ * All operations, by path and method; every resource also supports OPTIONS. `Allow`, and the errors 405 and 403, are
+ * derived from this table.
+ */
+export const OPERATIONS: Readonly<Record<ResourcePath, Readonly<Record<string, Operation>>>> = {
   '/plants': { GET: LIST, HEAD: LIST, POST: { access: 'write', run: create } },
   '/plants/{id}': { DELETE: { access: 'write', run: remove } },
 }

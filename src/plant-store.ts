@@ -9,7 +9,7 @@ import { readHeaderFields } from './http/header-fields.ts'
 import { send, type HttpResponse, type SendResult } from './http/respond.ts'
 import { route, type Resource } from './http/router.ts'
 import { waitForTurn } from './http/turn.ts'
-import { allow, OPERATIONS, type Operation, type Service } from './operations.ts'
+import { allow, OPERATIONS, type Service } from './operations.ts'
 import { resolveOptions, warnOnce, type PlantStoreOptions } from './options.ts'
 import { createCheckedStore } from './plants/checked-store.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
@@ -117,7 +117,7 @@ function handle(service: Service, exchange: Exchange): MaybePromise<HttpResponse
     const { owner, access } = caller
     exchange.owner = owner
     if (id === undefined) throw new HttpError('malformedRequest', 'The path contains a malformed percent-escape.')
-    const methods: Readonly<Record<string, Operation>> = OPERATIONS[path]
+    const methods = OPERATIONS[path]
     const operation = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
     if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allow(path))
     if (operation.access === 'write' && access !== 'write') return HTTP_ERRORS.readOnlyToken

@@ -16,9 +16,9 @@ export const BODY_PARSER_HINT = 'mount plant-store before the body parser, or ke
 /** An object that one of the host's parsers has made of a body. */
 export type ParsedBody = Readonly<Record<string, JsonValue | undefined>>
 
-interface BodyOptions {
+export interface BodyOptions {
   readonly maxBodyBytes: number
-  /** Called if a parser of the host has left only an object of the body. */
+  /** Called for each request of whose body a parser of the host has left only an object. */
   readonly onParsedObject: () => void
 }
 
@@ -72,8 +72,7 @@ function readParsedBody(request: IncomingMessage, options: BodyOptions): Buffer 
   if (typeof body === 'object' && body !== null) options.onParsedObject()
   const { id, ...others } = (body ?? {}) as ParsedBody
   // A double beyond 2^53 might have been rounded.
-  if (typeof id === 'bigint') return { id, ...others }
-  if (Number.isSafeInteger(id)) return { id: BigInt(id as number), ...others }
+  if (typeof id === 'bigint' || Number.isSafeInteger(id)) return { id: BigInt(id as bigint | number), ...others }
   throw new TypeError(`The body was already read: ${BODY_PARSER_HINT}`)
 }
 
@@ -82,27 +81,23 @@ function toBuffer(body: unknown): Buffer | undefined {
   return isUint8Array(body) ? Buffer.from(body.buffer, body.byteOffset, body.byteLength) : undefined
 }
 
-function collectBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
+async function collectBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   let body = Buffer.alloc(0)
   let length = 0
-  return new Promise((resolve, reject) => {
-    function onData(data: Buffer | string): void {
-      // A request that a test creates from strings emits strings.
-      const chunk = typeof data === 'string' ? Buffer.from(data) : data
-      const start = length
-      length += chunk.length
-      if (length > maxBytes) {
-        body = Buffer.alloc(0)
-        return reject(createTooLargeError(maxBytes))
-      }
-      // Copying the chunks takes less memory than keeping them: a chunk of one byte takes hundreds of bytes.
-      if (length > body.length) body = Buffer.concat([body], Math.min(2 * length, maxBytes))
-      chunk.copy(body, start)
+  const isComplete = await receiveBody(request, (data, reject) => {
+    // A request that a test creates from strings emits strings.
+    const chunk = typeof data === 'string' ? Buffer.from(data) : data
+    const start = length
+    length += chunk.length
+    if (length > maxBytes) {
+      body = Buffer.alloc(0)
+      return reject(createTooLargeError(maxBytes))
     }
-    void receiveBody(request, onData).then((isComplete) => {
-      resolve(isComplete ? body.subarray(0, length) : undefined)
-    })
+    // Copying the chunks takes less memory than keeping them: a chunk of one byte takes hundreds of bytes.
+    if (length > body.length) body = Buffer.concat([body], Math.min(2 * length, maxBytes))
+    chunk.copy(body, start)
   })
+  return isComplete ? body.subarray(0, length) : undefined
 }
 
 /** Waits for the end of a body that isn't needed. The result is false if the client aborts the request. */
@@ -115,11 +110,14 @@ export function discardBody(request: IncomingMessage, fields: HeaderFields): boo
   return isPending && !request.readableEnded ? receiveBody(request, () => undefined) : true
 }
 
-/** Reads a body to its end. Resolves to false if the client aborts the request. */
-function receiveBody(request: IncomingMessage, onData: (chunk: Buffer | string) => void): Promise<boolean> {
-  return new Promise((resolve) => {
+/** Reads a body to its end, unless `onData` rejects it. Resolves to false if the client aborts the request. */
+function receiveBody(
+  request: IncomingMessage,
+  onData: (chunk: Buffer | string, reject: (error: HttpError) => void) => void,
+): Promise<boolean> {
+  return new Promise((resolve, reject) => {
     request
-      .on('data', onData)
+      .on('data', (chunk: Buffer | string) => onData(chunk, reject))
       .on('end', () => resolve(!isTruncated(request)))
       .on('close', () => resolve(false))
       // Without a listener, an error would crash the process.

@@ -1,5 +1,6 @@
 import { ERRORS } from '../http/errors.ts'
-import { OPERATIONS, type Operation, type ResourcePath } from '../operations.ts'
+import type { ResourcePath } from '../http/router.ts'
+import { OPERATIONS } from '../operations.ts'
 import { PLANT_TEXTS } from '../plants/plant.ts'
 import { VERSION } from '../version.ts'
 import type { Content, Header, OpenApiDocument, OperationObject, Parameter } from './document.ts'
@@ -160,7 +161,7 @@ export const openapi: PlantStoreDescription = {
 }
 
 function describePath<Path extends ResourcePath>(path: Path): PlantStoreDescription['paths'][Path] {
-  const operations = Object.entries<Operation>(OPERATIONS[path]).map(([method, { access }]) => {
+  const operations = Object.entries(OPERATIONS[path]).map(([method, { access }]) => {
     const { responses, ...description } = DESCRIPTIONS[`${method} ${path}`]!
     const errors = errorsOf(access === 'write', description.requestBody !== undefined)
     return [method.toLowerCase(), { tags: TAGS, ...description, responses: { ...responses, ...errors } }]
