@@ -6,7 +6,7 @@ import type { ErrorCode } from './http/errors.ts'
 import type { ResourcePath } from './http/router.ts'
 import { DEFAULT_STORE_TIMEOUT_MS } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
-import { STORE_METHODS, type MaybePromise, type Store } from './plants/store.ts'
+import type { MaybePromise, Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
 
 /** Options for `createPlantStore`. Exactly one of `tokens` and `authenticate` is required. */
@@ -194,8 +194,9 @@ function checkOptions(options: unknown): void {
 
 function checkStore(store: unknown): void {
   if (!isObject(store)) throw invalidOption('options.store', 'a store', store)
-  for (const [name, requirement] of Object.entries(STORE_METHODS)) {
-    const isValid = typeof store[name] === 'function' || (store[name] === undefined && requirement === 'optional')
+  for (const name of ['create', 'list', 'delete', 'ping', 'close'] satisfies (keyof Store)[]) {
+    const isOptional = name === 'ping' || name === 'close'
+    const isValid = typeof store[name] === 'function' || (isOptional && store[name] === undefined)
     if (!isValid) throw invalidOption(`options.store.${name}`, 'a function', store[name])
   }
 }
