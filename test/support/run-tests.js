@@ -9,6 +9,7 @@ import './environment.js'
 import { describePrograms } from './installed-programs.js'
 import { Progress } from './progress.js'
 import { runFiles } from './run-files.js'
+import { bundleServer } from './server-bundle.js'
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)))
 
@@ -97,6 +98,8 @@ if (unknown.length > 0) {
   const named = names.length > 0 ? [...new Set(names.flatMap(findTests))].sort() : selectAll()
   const pattern = findOption('--test-name-pattern')
   const files = pattern === undefined ? named : selectByPattern(named, pattern)
+  const startsServer = files.some((file) => contains(file, /standalone-server\.ts'/))
+  if (startsServer && !process.features.typescript && !isMeasuringCoverage) process.env.TEST_SERVER = bundleServer()
   const progress = new Progress(files.length)
   await runFiles(groupFiles(files), {
     nodeArgs: [...TYPESCRIPT_FLAGS, ...options],

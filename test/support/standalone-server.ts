@@ -30,6 +30,9 @@ const LISTENING_PREFIX = 'plant-store listening on '
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
+/** The server's main module, after the options of Node that it needs. run-tests.js bundles the server for Node 20. */
+const SERVER = process.env['TEST_SERVER'] ? [process.env['TEST_SERVER']] : [...process.execArgv, 'src/server.ts']
+
 /** Collects the lines of a stream. */
 class LineReader {
   readonly lines: string[] = []
@@ -76,7 +79,7 @@ export class StandaloneServer {
     { prelude, sockets = [] }: LaunchOptions = {},
   ) {
     const { PATH, NODE_V8_COVERAGE, NODE_COMPILE_CACHE } = process.env
-    const node = [process.execPath, ...process.execArgv, ...nodeArgs, 'src/server.ts', ...args]
+    const node = [process.execPath, ...nodeArgs, ...SERVER, ...args]
     const [command, ...rest] = prelude === undefined ? node : ['sh', '-c', `${prelude} && exec "$@"`, 'sh', ...node]
     this.child = spawn(command!, rest, {
       cwd: ROOT,
