@@ -1,6 +1,5 @@
 import { defineConfig, globalIgnores } from 'eslint/config'
 import tseslint from 'typescript-eslint'
-import noImportCycles from './test/support/no-import-cycles.js'
 
 const MESSAGE =
   'Imports must point in this direction: server → standalone → plant-store → operations → http → plants ← stores.'
@@ -101,11 +100,6 @@ export default defineConfig(
       // Numbers have the same form in a template as in code.
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
     },
-  },
-  {
-    files: ['**/*.ts', '**/*.js'],
-    plugins: { local: { rules: { 'no-import-cycles': noImportCycles } } },
-    rules: { 'local/no-import-cycles': 'error' },
   },
   ...IMPORT_DIRECTION,
   {
