@@ -18,7 +18,7 @@ import { connectPair } from '../support/raw-connection.ts'
 import { bearer, createService, getPort, post, serve, servePlants } from '../support/service.ts'
 import { TLS } from '../support/certificate.ts'
 
-const ATTEMPTS = 20
+const ATTEMPTS = 5
 const UPLOAD = Buffer.alloc(20_000_000, ' ')
 const options = { authenticate: (token: string) => (token === 'refused' ? null : token) }
 
