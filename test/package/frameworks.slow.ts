@@ -1,5 +1,6 @@
 import { suite, test } from 'node:test'
-import { findPrograms, readDocument } from '../support/documents.ts'
+import { readDocument } from '../support/documents.ts'
+import { findPrograms } from '../support/programs.ts'
 import { getMountPath, getSkipReason } from '../support/examples.ts'
 import { checkFramework, toFramework } from './check-framework.ts'
 

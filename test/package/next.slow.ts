@@ -1,5 +1,6 @@
 import { test } from 'node:test'
-import { findPrograms, readDocument } from '../support/documents.ts'
+import { readDocument } from '../support/documents.ts'
+import { findPrograms } from '../support/programs.ts'
 import { skipWithoutPeers } from '../support/extra-packages.ts'
 import { createProject, runScript } from '../support/packed-package.ts'
 import { addTestOwners, checkFramework, toFramework } from './check-framework.ts'

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { exec } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { after, suite, test } from 'node:test'
-import { promisify } from 'node:util'
 import { memoryStore } from '../../src/index.ts'
 import { importTool, skipWithoutTools } from '../support/extra-packages.ts'
-import { ENV_WITHOUT_COVERAGE, installPackage, packPackage, runScript } from '../support/packed-package.ts'
+import { installPackage, packPackage, runScript } from '../support/packed-package.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 import { get, sendRequest, servePlants } from '../support/service.ts'
 
@@ -23,7 +21,7 @@ interface TypeChecker {
 suite('the package', async () => {
   const { tarball } = await packPackage()
   const project = createTempDirectory({ after })
-  await installPackage(project, tarball)
+  const warnings = await installPackage(project, tarball)
   const folder = join(project, 'node_modules/plant-store')
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -48,11 +46,9 @@ suite('the package', async () => {
 
   test('contains no file of an earlier build', () => assert.ok(!files.includes('dist/left.js')))
 
-  test('runs no script and prints no warning when npm installs it', async () => {
+  test('runs no script and prints no warning when npm installs it', () => {
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) assert.ok(!(name in manifest.scripts), name)
-    const command = `npm install --offline --no-audit --no-fund '${tarball}'`
-    const { stderr } = await promisify(exec)(command, { cwd: project, env: ENV_WITHOUT_COVERAGE })
-    assert.equal(stderr, '')
+    assert.equal(warnings, '')
   })
 
   test('installs no other packages', async () => {

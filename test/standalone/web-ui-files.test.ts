@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
-import { serveInProcess } from '../support/standalone-server.ts'
 import { VERSION } from '../../src/version.ts'
+import { packPackage } from '../support/packed-package.ts'
+import { serveInProcess } from '../support/standalone-server.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
 suite('the files of the web UI', () => {
-  before(() => {
+  // The package contains a build, which the tests of the package need too.
+  before(async () => {
     if (existsSync(join(ROOT, 'dist/web-ui/index.html'))) return
-    execFileSync(process.execPath, [join(ROOT, 'src/build/build.js')], { stdio: 'pipe' })
+    const { folder } = await packPackage()
+    cpSync(join(folder, 'node_modules/plant-store/dist'), join(ROOT, 'dist'), { recursive: true })
   })
 
   test('are all served, and load nothing from other origins', async (t) => {

@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import ts from 'typescript'
 
 const root = new URL('../..', import.meta.url)
 
@@ -40,15 +39,4 @@ export function findCodeBlocks({ text }: Document, language?: string): CodeBlock
 export function getCode(path: string, language: string, heading?: string, n = 0): string {
   const blocks = findCodeBlocks(readDocument(path), language)
   return blocks.filter((block) => heading === undefined || block.heading === heading)[n]!.code
-}
-
-/** Returns the JavaScript blocks of a document and its TypeScript blocks, without types. */
-export function findPrograms(document: Document): CodeBlock[] {
-  const { ES2023 } = ts.ScriptTarget
-  const compilerOptions = { target: ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true }
-  const transpiled = findCodeBlocks(document, 'ts').map((block) => ({
-    ...block,
-    code: ts.transpileModule(block.code, { compilerOptions }).outputText,
-  }))
-  return [...findCodeBlocks(document, 'js'), ...transpiled].sort((a, b) => a.line - b.line)
 }

@@ -100,10 +100,10 @@ async function packInto(folder: string): Promise<void> {
   await rename(temporary, folder)
 }
 
-/** Creates a project in a folder and installs a tarball there, without a registry. */
-export async function installPackage(folder: string, tarball: string): Promise<void> {
+/** Creates a project in a folder and installs a tarball there, without a registry. Returns what npm prints on stderr. */
+export async function installPackage(folder: string, tarball: string): Promise<string> {
   await writeFile(join(folder, 'package.json'), '{"private":true}')
-  await runScript(`npm install --offline --no-audit --no-fund '${tarball}'`, folder)
+  return runScript(`npm install --offline --no-audit --no-fund '${tarball}' 2>&1 >/dev/null`, folder)
 }
 
 /**
