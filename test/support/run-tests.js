@@ -26,7 +26,10 @@ if (!isMeasuringCoverage) process.env.NODE_COMPILE_CACHE = join(process.cwd(), '
 const LIMIT_SECONDS = Number(process.env.TEST_FILE_SECONDS ?? 300)
 
 /** A process per file would be the largest cost, so the files of a folder share processes, up to this many files each. */
-const FILES_PER_PROCESS = 5
+const FILES_PER_PROCESS = 8
+
+/** Tests in these folders start processes and databases and wait for timeouts. The last folder takes the longest. */
+const SLOWEST_FOLDERS = ['contract', 'hostile', 'package', 'standalone', 'stores'].map((name) => `test/${name}`)
 
 /** Files that need their own process, for example because they measure CPU time or memory. */
 const ALONE = /\.slow\.ts$|\/(?:run-files|new-plant)\.test\.ts$/
@@ -73,15 +76,21 @@ function selectByPattern(files, pattern) {
   return matches.length > 0 ? matches : files
 }
 
+/** Distributes files among processes. The groups that take the longest come first. */
 function groupFiles(files) {
-  const groups = files.filter((file) => ALONE.test(file)).map((file) => [file])
   const shared = files.filter((file) => !ALONE.test(file))
-  // The folders at the end of the alphabet start servers and databases, and take the longest.
-  for (const folder of [...new Set(shared.map(dirname))].reverse()) {
+  const groups = [...new Set(shared.map(dirname))].flatMap((folder) => {
     const inFolder = shared.filter((file) => dirname(file) === folder)
-    while (inFolder.length > 0) groups.push(inFolder.splice(0, FILES_PER_PROCESS))
-  }
-  return groups
+    const count = Math.ceil(inFolder.length / FILES_PER_PROCESS)
+    return Array.from({ length: count }, (_, n) => inFolder.filter((_, index) => index % count === n))
+  })
+  const alone = files.filter((file) => ALONE.test(file)).map((file) => [file])
+  const rank = ([file]) => SLOWEST_FOLDERS.indexOf(dirname(file))
+  return [
+    ...alone.filter(([file]) => slowTests.includes(file)),
+    ...groups.sort((a, b) => rank(b) - rank(a)),
+    ...alone.filter(([file]) => !slowTests.includes(file)),
+  ]
 }
 
 const args = process.argv.slice(2)
