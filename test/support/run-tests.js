@@ -1,5 +1,5 @@
 // Runs the tests in the given files and folders, or by default all but the slow ones. Slow tests, in files named
-// *.slow.ts, need compilers, browsers, load or minutes. They run if their file or "slow" is named, or for coverage.
+// *.slow.ts, need compilers, browsers, load or minutes. They run if their file or "slow" is named.
 // Options are passed to Node: npm test -- test/http test/package/next.slow.ts --test-name-pattern=limit
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -34,9 +34,6 @@ const SLOWEST_FOLDERS = ['contract', 'hostile', 'package', 'standalone', 'stores
 /** Files that need their own process, for example because they measure CPU time or memory. */
 const ALONE = /\.slow\.ts$|\/(?:run-files|new-plant)\.test\.ts$/
 
-/** Slow tests that don't run the sources, or that limit CPU time, which collecting coverage would exceed. */
-const EXCLUDED_FROM_COVERAGE = /^test\/(package|hostile)\/|\/web-ui-/
-
 const allFiles = listFiles('test').sort()
 const tests = allFiles.filter((path) => path.endsWith('.test.ts'))
 const slowTests = allFiles.filter((path) => path.endsWith('.slow.ts'))
@@ -55,12 +52,6 @@ function findTests(name) {
   if (name === 'slow') return slowTests
   const path = relative('', name).replaceAll(sep, '/')
   return slowTests.includes(path) ? [path] : tests.filter((file) => file === path || file.startsWith(`${path}/`))
-}
-
-/** Returns the tests that run if none are named. */
-function selectAll() {
-  if (!isMeasuringCoverage) return tests
-  return [...tests, ...slowTests.filter((file) => !EXCLUDED_FROM_COVERAGE.test(file))]
 }
 
 /** Returns whether a test file, or a table of test cases that it imports, contains text that matches. */
@@ -104,7 +95,7 @@ if (unknown.length > 0) {
   process.exitCode = 2
 } else {
   console.log(describePrograms())
-  const named = names.length > 0 ? [...new Set(names.flatMap(findTests))].sort() : selectAll()
+  const named = names.length > 0 ? [...new Set(names.flatMap(findTests))].sort() : tests
   const pattern = findOption('--test-name-pattern')
   const files = pattern === undefined ? named : selectByPattern(named, pattern)
   const startsServer = files.some((file) => contains(file, /standalone-server\.ts'/))
