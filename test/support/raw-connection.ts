@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Server, type Socket } from 'node:net'
 import { getPort } from './service.ts'
 import { parseResponses, type RawResponse } from './parse-responses.ts'
+import { limitWait } from './wait-until.ts'
 
 /**
  * A client connection on which a test controls every byte. It reads immediately. To stop it from reading, pause its
@@ -62,7 +63,7 @@ export class RawConnection {
     this.socket.on('data', onData)
     try {
       // Before the connection closes, the end of a body without a length is unknown.
-      if (count === Infinity) await this.closed
+      if (count === Infinity) await this.#limitWait(this.closed)
       for (;;) {
         const parsed = parseResponses(Buffer.concat(chunks.splice(0)))
         responses.push(...parsed.responses)
@@ -85,15 +86,20 @@ export class RawConnection {
   }
 
   /** Waits for more data or for the connection to close. */
-  #waitForEvent(): Promise<void> {
+  #waitForEvent(): Promise<unknown> {
     const { socket } = this
-    return new Promise((resolve) => {
+    const event = new Promise<void>((resolve) => {
       function settle(): void {
         socket.off('data', settle).off('close', settle)
         resolve()
       }
       socket.on('data', settle).on('close', settle)
     })
+    return this.#limitWait(event)
+  }
+
+  #limitWait(event: Promise<unknown>): Promise<unknown> {
+    return limitWait(event, () => `the connection received ${JSON.stringify(this.received.slice(-1000))}`)
   }
 }
 

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { digestToken } from '../../src/http/authentication.ts'
 import { memoryStore, type Store } from '../../src/index.ts'
@@ -12,6 +11,7 @@ import { createServers } from '../../src/standalone/servers.ts'
 import { readSettings } from '../../src/standalone/settings/settings.ts'
 import './environment.js'
 import { RawConnection } from './raw-connection.ts'
+import { limitWait } from './wait-until.ts'
 
 type Environment = Readonly<Record<string, string>>
 
@@ -57,7 +57,7 @@ class LineReader {
       const line = this.lines.filter(isMatch)[n - 1]
       if (line !== undefined) return line
       if (this.#isEnded) return undefined
-      await once(this.#events, 'change')
+      await limitWait(once(this.#events, 'change'), () => `the server printed:\n${this.lines.join('\n')}`)
     }
   }
 }
@@ -110,12 +110,6 @@ export class StandaloneServer {
     const line = await this.stdout.waitForLine((line) => line.startsWith(LISTENING_PREFIX))
     if (line === undefined) throw new Error(`The server did not start: ${this.stderr.lines.join('\n')}`)
     this.url = line.slice(LISTENING_PREFIX.length)
-  }
-
-  /** Waits until `/readyz` returns 200. */
-  async waitUntilReady(): Promise<void> {
-    // Polling without a pause would leave the server no CPU time to become ready.
-    while ((await this.fetch('/readyz')).status !== 200) await sleep(20)
   }
 
   /** Stops the process without waiting for pending requests. Does nothing if it has already exited. */
