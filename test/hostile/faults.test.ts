@@ -5,17 +5,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions } from '../../src/index.ts'
 import { overrideStore } from '../support/override-store.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
-import {
-  createService,
-  del,
-  get,
-  listStoredIds,
-  post,
-  sendRequest,
-  serve,
-  servePlants,
-  type TestRequest,
-} from '../support/service.ts'
+import { del, get, listStoredIds, post, sendRequest, servePlants, type TestRequest } from '../support/service.ts'
 
 const UNEXPECTED = [50000, 'An internal error occurred.'] as const
 const UNAVAILABLE = [50300, 'The store is temporarily unavailable. The request had no effect; try again.'] as const
@@ -241,16 +231,6 @@ suite('an onError function', () => {
     }
     assert.deepEqual(errors, [])
   })
-})
-
-test('onError receives the error if a wrapped writeHead throws during an error response', async (t) => {
-  const errors: unknown[] = []
-  const plants = createService({ onError: (error) => errors.push(error) })
-  const server = await serve(t, (request, response) => {
-    plants(request, Object.assign(response, { writeHead: createThrower(fault) }))
-  })
-  await assert.rejects(sendRequest(server, { ...get('ada'), fields: [] }))
-  assert.deepEqual(errors, [fault])
 })
 
 test('failed requests emit a single process warning, which contains no tokens, if onError is not set', async (t) => {

@@ -1,15 +1,12 @@
-import { execFile, type ChildProcess } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import {
   appendFileSync,
   chmodSync,
   chownSync,
-  closeSync,
   copyFileSync,
   existsSync,
   mkdtempSync,
-  openSync,
   readdirSync,
-  readFileSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -17,7 +14,6 @@ import {
 import { createServer as createHttpServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { startChild, type CleanupScope } from './child-process.ts'
@@ -26,6 +22,7 @@ import { waitUntilListening } from './wait-until-listening.ts'
 import { runHaproxy } from './proxies.ts'
 import { listen, getPort } from './service.ts'
 import { skipUnlessNode24 } from './skip-reasons.ts'
+import { waitUntil } from './wait-until.ts'
 
 const POSTGRES = '/usr/lib/postgresql'
 const postgresBin = existsSync(POSTGRES) ? join(POSTGRES, readdirSync(POSTGRES).sort().at(-1)!, 'bin') : ''
@@ -70,51 +67,6 @@ function createServerDirectory(t: CleanupScope, beforeRemoval?: () => Promise<vo
   return folder
 }
 
-/**
- * Starts a server in the foreground. It is killed after the test.
- * @param home its home directory, which also contains its log file
- * @param killSignal the signal that kills it
- */
-function startProcess(
-  t: CleanupScope,
-  file: string,
-  args: readonly string[],
-  home?: string,
-  killSignal?: NodeJS.Signals,
-): ChildProcess {
-  const output = home === undefined ? 'ignore' : openSync(join(home, 'log'), 'a')
-  const env = { PATH: process.env['PATH'], HOME: home }
-  const child = startChild(t, file, args, {
-    ...serverUser,
-    cwd: '/',
-    env,
-    stdio: ['ignore', output, output],
-    killSignal,
-  })
-  if (typeof output === 'number') closeSync(output)
-  return child
-}
-
-/** Returns the process IDs of the Postgres server with this data directory, the postmaster first. */
-function findServerPids(data: string): number[] {
-  try {
-    const pid = Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0])
-    return [pid, ...readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)]
-  } catch {
-    return []
-  }
-}
-
-function sendSignal(pids: readonly number[], signal: NodeJS.Signals): void {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, signal)
-    } catch {
-      // The process has exited in the meantime.
-    }
-  }
-}
-
 /** A Postgres server that is stopped after the test. */
 export class PostgresServer {
   readonly port: number
@@ -125,18 +77,17 @@ export class PostgresServer {
     this.folder = createServerDirectory(t, () => this.stop('immediate').catch(() => undefined))
   }
 
-  /** @param settings lines of the configuration file */
-  static async start(t: CleanupScope, settings: readonly string[] = [], encoding = 'UTF8'): Promise<PostgresServer> {
+  static async start(t: CleanupScope): Promise<PostgresServer> {
     const server = new PostgresServer(t, await findFreePort())
     const { data } = server
-    const args = ['--auth=trust', '--username=plants', '--no-sync', `--encoding=${encoding}`, '--locale=C']
+    const args = ['--auth=trust', '--username=plants', '--no-sync', '--encoding=UTF8', '--locale=C']
     await runCommand(join(postgresBin, 'initdb'), [...args, `--pgdata=${data}`], true)
     for (const file of ['localhost.crt', 'localhost.key']) {
       copyFileSync(new URL(file, import.meta.url), join(data, file))
       chmodSync(join(data, file), 0o600)
       if (serverUser !== undefined) chownSync(join(data, file), serverUser.uid, serverUser.gid)
     }
-    await server.#configureAndLaunch(settings)
+    await server.#configureAndLaunch()
     return server
   }
 
@@ -158,10 +109,9 @@ export class PostgresServer {
     return `postgres://plants@127.0.0.1:${this.port}/postgres`
   }
 
-  async #configureAndLaunch(settings: readonly string[] = []): Promise<void> {
-    // If a setting is repeated, the last line takes effect.
+  async #configureAndLaunch(): Promise<void> {
     const own = [`port=${this.port}`, `unix_socket_directories='${this.folder}'`, `listen_addresses='127.0.0.1'`]
-    const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own, ...settings]
+    const lines = ['fsync=off', 'wal_log_hints=on', 'wal_keep_size=256MB', 'max_connections=100', ...own]
     appendFileSync(join(this.data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`)
     await this.launch()
   }
@@ -172,25 +122,6 @@ export class PostgresServer {
     await this.runPgCtl('reload')
   }
 
-  /** Restarts a crashed primary as a standby of the server that was promoted in the meantime. */
-  async rejoinAsStandby(primary: PostgresServer): Promise<void> {
-    // pg_rewind requires a clean shutdown. It discards the WAL that the new primary never received.
-    await this.launch()
-    await this.stop('fast')
-    const source = `host=127.0.0.1 port=${primary.port} user=plants dbname=postgres`
-    const settings = readFileSync(join(this.data, 'postgresql.auto.conf'), 'utf8')
-    await runCommand(
-      join(postgresBin, 'pg_rewind'),
-      [`--target-pgdata=${this.data}`, `--source-server=${source}`],
-      true,
-    )
-    const own = `synchronous_standby_names=''\nprimary_conninfo='${source}'\n`
-    writeFileSync(join(this.data, 'postgresql.auto.conf'), settings + own)
-    writeFileSync(join(this.data, 'standby.signal'), '')
-    if (serverUser !== undefined) chownSync(join(this.data, 'standby.signal'), serverUser.uid, serverUser.gid)
-    await this.launch()
-  }
-
   async launch(): Promise<void> {
     await this.runPgCtl('start', '--wait', `--log=${this.folder}/log`)
   }
@@ -199,22 +130,8 @@ export class PostgresServer {
     await this.runPgCtl('stop', `--mode=${mode}`)
   }
 
-  /** Sends a signal to all processes of the server. */
-  signal(signal: NodeJS.Signals): void {
-    sendSignal(findServerPids(this.data), signal)
-  }
-
   async runPgCtl(command: string, ...args: readonly string[]): Promise<void> {
     await runCommand(join(postgresBin, 'pg_ctl'), [command, `--pgdata=${this.data}`, '--silent', ...args], true)
-  }
-
-  /** Opens a session that is closed after the test. */
-  async connect(t: CleanupScope): Promise<Client> {
-    const client = new Client({ connectionString: this.url })
-    client.on('error', () => undefined)
-    await client.connect()
-    t.after(() => client.end())
-    return client
   }
 
   query<R extends object>(text: string): Promise<R[]> {
@@ -223,7 +140,7 @@ export class PostgresServer {
 
   /** Waits until a query returns at least one row. */
   async waitForRows(text: string): Promise<void> {
-    while ((await this.query(text)).length === 0) await sleep(20)
+    await waitUntil(async () => (await this.query(text)).length > 0, 20)
   }
 }
 
@@ -251,7 +168,7 @@ export async function startPgbouncer(t: CleanupScope, server: PostgresServer, po
     `auth_type = any\npool_mode = transaction\ndefault_pool_size = ${poolSize}`,
   ]
   writeFileSync(file, lines.join('\n'))
-  startProcess(t, PGBOUNCER, ['--quiet', file])
+  startChild(t, PGBOUNCER, ['--quiet', file], { ...serverUser, cwd: '/', stdio: 'ignore' })
   await waitUntilListening(port)
   return port
 }

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import process from 'node:process'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Store } from '../../src/plants/store.ts'
 import { sqliteStore, type SqliteStore, type SqliteStoreOptions } from '../../src/stores/sqlite/sqlite-store.ts'
-import type { CleanupScope } from './child-process.ts'
+import { startChild, waitForOutput, type CleanupScope } from './child-process.ts'
 import { createTempDirectory } from './temp-files.ts'
 
 /** Returns a path in a new directory, which is deleted when the scope ends. */
@@ -51,13 +50,11 @@ export async function runInOtherProcess(t: CleanupScope, path: string, sql: stri
     database.exec(process.argv[2])
     process.stdout.write('done')
     setInterval(() => {}, 1000)`
-  const child = spawn(process.execPath, ['-e', script, path, sql], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = startChild(t, process.execPath, ['-e', script, path, sql], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
-  const stop = async (): Promise<void> => {
+  await waitForOutput(child)
+  return async () => {
     child.kill('SIGKILL')
     await exited
   }
-  t.after(stop)
-  await Promise.race([once(child.stdout, 'data'), exited.then(() => Promise.reject(new Error('the process ended')))])
-  return stop
 }

@@ -167,9 +167,8 @@ export async function startServer(
   return server
 }
 
-/** Tokens of {@link serveInProcess}, of the owner ada. READER_TOKEN is read-only. */
+/** The token of {@link serveInProcess}, of the owner ada. */
 export const WRITER_TOKEN = 'writer'
-export const READER_TOKEN = 'reader'
 
 /** Starts the servers of the standalone server in this process, and returns their URLs. They're closed after the test. */
 export async function serveInProcess(
@@ -177,8 +176,7 @@ export async function serveInProcess(
   environment: Environment = {},
   store: Store = memoryStore(),
 ): Promise<{ readonly url: string; readonly admin: string; readonly port: number }> {
-  const tokens = `ada:${WRITER_TOKEN},ada:${READER_TOKEN} read`
-  const settings = await readSettings(withDefaults({ PLANT_STORE_TOKENS: tokens, ...environment }))
+  const settings = await readSettings(withDefaults({ PLANT_STORE_TOKENS: `ada:${WRITER_TOKEN}`, ...environment }))
   const authenticate = (token: string) => settings.tokens!.current().get(digestToken(token))
   const { service, admin } = createServers(settings, { store, scheme: 'memory', authenticate, isDraining: () => false })
   const ports: number[] = []
