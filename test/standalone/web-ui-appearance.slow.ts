@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { memoryStore, type Store } from '../../src/index.ts'
-import { importTool, openAsAda, openPage, skipWithoutBrowser, TOKEN, type WebUiPage } from '../support/web-ui-page.ts'
+import { importTool } from '../support/extra-packages.ts'
+import { openAsAda, openPage, skipWithoutBrowser, TOKEN, type WebUiPage } from '../support/web-ui-page.ts'
 import { createStoreWithFerns } from '../support/web-ui-server.ts'
 
 /** The parts of an axe report that the tests use. */

@@ -1,27 +1,23 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { createServer, type RequestListener, type ServerResponse } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { after, type TestContext } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { createPlantStore, type PlantStoreOptions } from '../../src/index.ts'
+import { importTool, skipWithoutTools } from './extra-packages.ts'
 import type { Browser, Page } from './puppeteer.ts'
 import { createWebUiListener } from './web-ui-server.ts'
 
 export const TOKEN = 'YWRh'
 
 const { TEST_CHROMIUM, TEST_REQUIRE_ALL } = process.env
-const TOOLS = new URL('../tools/', import.meta.url)
 const COMMANDS = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `command -v ${name}`).join(' || ')
 const chromium = TEST_CHROMIUM ?? spawnSync('sh', ['-c', COMMANDS], { encoding: 'utf8' }).stdout.trim()
 
-/** The skip reason for tests that need a browser, or false to run them. With TEST_REQUIRE_ALL=1, they always run. */
+/** The skip reason for tests that need a browser, or false to run them. */
 export const skipWithoutBrowser: string | false =
-  TEST_REQUIRE_ALL !== '1' &&
-  ((!existsSync(new URL('node_modules', TOOLS)) && 'test/tools is not installed; run "npm run tools"') ||
-    (chromium === '' && 'install Chromium, or set TEST_CHROMIUM to its path'))
+  skipWithoutTools ||
+  (TEST_REQUIRE_ALL !== '1' && chromium === '' && 'install Chromium, or set TEST_CHROMIUM to its path')
 
 /** The tests of a file share one browser; each test has its own profile. */
 let browser: Promise<Browser> | undefined
@@ -238,9 +234,4 @@ async function launchBrowser(browserArguments: readonly string[]): Promise<Brows
   const { launch } = await importTool<{ launch: (options: object) => Promise<Browser> }>('puppeteer-core')
   // Chromium's sandbox doesn't work for root, as in most containers. The page is trusted.
   return launch({ executablePath: chromium, args: ['--no-sandbox', '--disable-dev-shm-usage', ...browserArguments] })
-}
-
-/** Imports a package that is installed in `test/tools`. */
-export async function importTool<Exports>(name: string): Promise<Exports> {
-  return (await import(pathToFileURL(createRequire(TOOLS).resolve(name)).href)) as Exports
 }
