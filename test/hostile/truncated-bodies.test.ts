@@ -286,21 +286,3 @@ for (const [name, path, status] of [
     client.socket.destroy()
   })
 }
-
-test(
-  'creates a plant even if the HTTP/2 stream is reset after the body is complete',
-  { timeout: 60_000 },
-  async (t) => {
-    const { events, store, hooks } = recordEvents()
-    const gate = new DeferredCall<boolean>()
-    const plants = createService({ store: overrideStore(store, { create: () => gate.call() }), ...hooks })
-    const bytes = Buffer.concat([PREFACE, encodeHeaders(HTTP2_FIELDS), encodeData(PLANT, true)])
-    await sendTruncated(t, HTTP2.createServers['node:http2']!, plants, bytes, async (client) => {
-      await gate.called
-      client.send(encodeRstStream(NGHTTP2_CANCEL))
-    })
-    gate.resolve(true)
-    await waitUntil(() => events.length > 0)
-    assert.deepEqual(events, ['200, complete: false'])
-  },
-)
