@@ -76,16 +76,17 @@ describe('openPostgres', { skip: skipWithoutPostgres }, () => {
     const name = `${config.database}_latin1`
     await runAdminSql(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING LATIN1 LC_COLLATE 'C' LC_CTYPE 'C'`)
     t.after(() => runAdminSql(`DROP DATABASE ${name} WITH (FORCE)`))
-    await assert.rejects(open(t, url.replace(config.database, name)), {
-      message: 'The encoding of the database must be UTF8, not LATIN1.',
-    })
+    await assert.rejects(
+      open(t, url.replace(config.database, name)),
+      /the encoding of the database must be UTF8, not LATIN1\.$/,
+    )
   })
 
   test('refuses a read-only server', async (t) => {
     const { url, config } = await openDatabase(t)
     await runAdminSql(`ALTER DATABASE ${config.database} SET default_transaction_read_only = on`)
     const { events } = await open(t, url)
-    assert.equal(events[0], 'unreachable: The database is unavailable: The server is read-only.')
+    assert.equal(events[0], 'unreachable: The server is read-only.')
   })
 
   test('reports that the URL lacks a password', async (t) => {

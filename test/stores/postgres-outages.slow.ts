@@ -91,6 +91,7 @@ describe('postgresStore', { skip: skipWithoutPostgres }, () => {
     const { store, admin } = await setUp(t, {}, { timeoutMs: 2000 })
     await lockTable(admin)
     const first = assertUnavailable(store.create('ada', plant), true)
+    await waitUntil(async () => (await countWaiting(admin)) === 1)
     await assertUnavailable(store.create('ada', { id: 2n, name: 'x' }), false)
     await first
   })
@@ -103,26 +104,23 @@ describe('postgresStore', { skip: skipWithoutPostgres }, () => {
     await store.ping()
   })
 
-  test('survives the end of an idle session and of a session in use', async (t) => {
-    const { pool, store, admin } = await setUp(t, { max: 2 })
-    const inUse = await pool.connect()
-    await pool.query('SELECT 1')
+  test('survives the end of an idle session', async (t) => {
+    const { pool, store, admin } = await setUp(t)
     await endOthers(admin)
     await waitUntil(() => pool.idleCount === 0)
-    inUse.release(true)
     assert.equal(await store.create('ada', plant), true)
   })
 
-  test('many stores on a pool share their listeners', async (t) => {
+  test('many stores on a pool share their listener', async (t) => {
     const { pool } = await setUp(t)
     for (let count = 0; count < 20; count++) postgresStore(pool)
-    assert.deepEqual([pool.listenerCount('error'), pool.listenerCount('acquire')], [1, 1])
+    assert.equal(pool.listenerCount('error'), 1)
   })
 
   test('names every address of a host that is unreachable', async () => {
     const addresses = ['connect ECONNREFUSED ::1:5432', 'connect ECONNREFUSED 127.0.0.1:5432']
     const error = new AggregateError(addresses.map((message) => new Error(message)))
-    const store = postgresStore({ connect: () => Promise.reject(error) })
+    const store = postgresStore({ query: () => Promise.reject(error) })
     await assert.rejects(store.ping(), { message: `The database is unavailable: ${addresses.join('; ')}` })
   })
 })

@@ -3,8 +3,7 @@ import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import { applyMigrations, MIGRATIONS } from '../../src/stores/postgres/migrations.ts'
-import { postgresStore, schema } from '../../src/stores/postgres/postgres-store.ts'
+import { applyMigrations, MIGRATIONS, postgresStore, schema } from '../../src/stores/postgres/postgres-store.ts'
 import { openDatabase, skipWithoutPostgres } from '../support/postgres-database.ts'
 
 const PAGE = { limit: 1000, maxBytes: 131_072 }
@@ -46,7 +45,7 @@ test('postgresStore', async (t) => {
 describe('the table option', () => {
   for (const table of ['plants', 'a.b; DROP TABLE c', 'Public.plants', 'a.b.c', 'a."b', 'a."b"c"', '', 'a.']) {
     test(`rejects ${JSON.stringify(table)}`, () => {
-      assert.throws(() => postgresStore({ connect: () => assert.fail() }, { table }), {
+      assert.throws(() => postgresStore({ query: () => assert.fail() }, { table }), {
         name: 'TypeError',
         message: /^options.table must be a schema and a table/,
       })
@@ -104,7 +103,13 @@ describe('tables that the store cannot use', () => {
     [
       'another unique index',
       `CREATE TABLE plant_store_plants (${COLUMNS}, PRIMARY KEY (owner, id)); CREATE UNIQUE INDEX names ON plant_store_plants (name)`,
-      /^The table public.plant_store_plants has another unique index: drop names\.$/,
+      /^The table public.plant_store_plants can't be used: drop its other unique index, names\.$/,
+    ],
+    [
+      'a narrower id, a limited name and a required column',
+      `CREATE TABLE plant_store_plants (owner text COLLATE "C", id integer, name varchar(9), tag text, height real NOT NULL,
+        PRIMARY KEY (owner, id))`,
+      /^The table \S+ can't be used: its columns must be text \(id: bigint\), and others optional, unlike id, name, height\.$/,
     ],
   ]
   for (const [name, sql, message] of tables) {
@@ -145,7 +150,9 @@ describe('tables that the store cannot use', () => {
   })
 
   test('ids are exact if the application parses int8 as a number', async (t) => {
-    const pool = (await openDatabase(t)).openPool({ types: { getTypeParser: () => Number } })
+    const pool = (await openDatabase(t)).openPool({
+      types: { getTypeParser: (oid: number) => (oid === 20 ? Number : String) },
+    })
     const store = postgresStore(pool)
     await pool.query(schema)
     assert.equal(await store.create('ada', plant(9_007_199_254_740_993n)), true)
@@ -168,9 +175,10 @@ describe('migrate', () => {
     )
   })
 
-  const ADD_COLUMN = {
-    column: 'planted_at',
-    sql: (table: string) => `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS planted_at timestamptz`,
+  const TABLE = 'public.plant_store_plants'
+  const LATER_MIGRATIONS: typeof MIGRATIONS = {
+    ...MIGRATIONS,
+    planted_at: (table) => `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS planted_at timestamptz`,
   }
 
   test('adds the column of a later version while an older process runs', async (t) => {
@@ -178,11 +186,7 @@ describe('migrate', () => {
     const older = postgresStore(pool)
     await older.migrate()
     await older.create('ada', plant(1n))
-    await applyMigrations(
-      ({ text }, values) => pool.query({ text, values, rowMode: 'array' }),
-      'public.plant_store_plants',
-      [...MIGRATIONS, ADD_COLUMN],
-    )
+    await applyMigrations(pool, TABLE, LATER_MIGRATIONS)
     await pool.query('SELECT planted_at FROM plant_store_plants')
     await older.migrate()
     await older.ping()
@@ -193,10 +197,7 @@ describe('migrate', () => {
 
   test('can run in several processes at the same time', { skip: skipWithoutPostgres }, async (t) => {
     const pool = (await openDatabase(t)).openPool()
-    const send: Parameters<typeof applyMigrations>[0] = ({ text }, values) =>
-      pool.query({ text, values, rowMode: 'array' })
-    const migrations = [...MIGRATIONS, ADD_COLUMN] as const
-    await Promise.all(Array.from({ length: 8 }, () => applyMigrations(send, 'public.plant_store_plants', migrations)))
+    await Promise.all(Array.from({ length: 8 }, () => applyMigrations(pool, TABLE, LATER_MIGRATIONS)))
     await postgresStore(pool).ping()
   })
 

@@ -1,13 +1,12 @@
 import { createRequire } from 'node:module'
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
-import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
 import { setTimeout } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient, PoolConfig } from 'pg'
 import { isUnavailable, StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { postgresStore } from './postgres-store.ts'
+import { applyMigrations, postgresStore, type ConnectionPool } from './postgres-store.ts'
 
 /** The settings of the standalone server that concern its store. */
 export interface PostgresSettings {
@@ -22,9 +21,9 @@ export interface PostgresSettings {
 }
 
 /**
- * Opens the store of the standalone server. If the database is unavailable, the store retries in the background, and its
- * methods throw StoreUnavailableError in the meantime.
- * @throws Error if retrying can't help
+ * Opens the store of the standalone server. While the database is unavailable, the methods of the store throw
+ * StoreUnavailableError.
+ * @throws Error if waiting can't help
  */
 export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
   const { migrate, storeTimeoutMs, postgresTable: table, postgresPoolSize, currentUrl, onEvent } = settings
@@ -48,29 +47,32 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     max: postgresPoolSize,
     // Without a password, let the server reject a wrong one: `pg` leaves the connection open if this function throws.
     password: () => findPassword() ?? 'missing',
-    verify: rejectReadOnlyServer,
+    verify: (client, done) => void prepare(client).then(() => done(), done),
   })
   pool.on('error', (error) => onEvent('disconnected', error))
-  const onWarning = (message: string): void => onEvent('warning', message)
-  const store = postgresStore({ connect, on: pool.on.bind(pool) }, { table, timeoutMs, onWarning })
+  const findPassword = (): string | undefined => parseUrl(currentUrl()).password || process.env['PGPASSWORD']
 
-  function findPassword(): string | undefined {
-    const { password } = parseUrl(currentUrl())
-    return password === '' ? process.env['PGPASSWORD'] : password
+  /** Checks a new connection. Creates the table if it's missing, so that the server can start before the database. */
+  async function prepare(client: PoolClient): Promise<void> {
+    // Without a listener, an error of the connection would crash the process.
+    client.on('error', () => undefined)
+    const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only')
+    // A standby would return outdated lists.
+    if (rows[0]?.transaction_read_only === 'on') throw new StoreUnavailableError('The server is read-only.')
+    if (migrate) await applyMigrations(client, table)
   }
 
-  /** Checks out a connection. Adapts the pool to PgBouncer, and to a server that accepts fewer connections. */
-  async function connect(): Promise<PoolClient> {
+  /** Sends a statement. Adapts the pool to PgBouncer, and to a server that accepts fewer connections. */
+  const query: ConnectionPool['query'] = async (statement) => {
     const { options } = pool
     for (const deadline = performance.now() + timeoutMs; ;) {
       const { statement_timeout: timeout } = options
       try {
-        return await pool.connect()
+        return await pool.query(statement)
       } catch (error) {
         const { code, message } = error as NodeJS.ErrnoException
         if (timeout !== undefined && code === '08P01' && message.includes('statement_timeout')) {
-          if (options.statement_timeout !== undefined)
-            onWarning(`${message} (set it for the role, see docs/postgres.md)`)
+          if (options.statement_timeout !== undefined) onEvent('warning', `${message} (set it for the role instead)`)
           options.statement_timeout = undefined
         } else if (code === '53300' && performance.now() < deadline) {
           // Use the connections that the server has accepted, and try again later to open more.
@@ -84,67 +86,27 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     }
   }
 
-  /** Returns the error that prevents the store from working, if any. */
-  async function initialize(): Promise<Error | undefined> {
-    try {
-      if (migrate) await store.migrate()
-      await store.ping()
-      return undefined
-    } catch (error) {
-      return error as Error
-    }
-  }
-
-  let problem = await initialize()
-  if (problem !== undefined && !isUnavailable(problem)) {
+  const store = postgresStore({ query }, { table, timeoutMs, onWarning: (message) => onEvent('warning', message) })
+  await store.ping().catch(async (error: unknown) => {
+    if (isUnavailable(error)) return onEvent('unreachable', error)
     await pool.end()
-    throw problem
-  }
-  void retry()
-  async function retry(): Promise<void> {
-    for (let delayMs = 500; problem !== undefined && !pool.ending; delayMs = Math.min(2 * delayMs, 10_000)) {
-      onEvent('unreachable', problem)
-      await sleep(delayMs, undefined, { ref: false })
-      problem = await initialize()
-    }
-  }
-
-  function ready(): typeof store {
-    if (problem === undefined) return store
-    throw new StoreUnavailableError('The database has not been available since startup.', { cause: problem })
-  }
-  return {
-    create: async (owner, plant) => ready().create(owner, plant),
-    list: async (owner, request) => ready().list(owner, request),
-    delete: async (owner, id) => ready().delete(owner, id),
-    ping: async () => ready().ping(),
-    close: async () => (pool.ending ? undefined : pool.end()),
-  }
+    throw error
+  })
+  return { ...store, close: async () => (pool.ending ? undefined : pool.end()) }
 }
 
-/** A standby would return outdated lists. */
-function rejectReadOnlyServer(client: PoolClient, done: (error?: Error) => void): void {
-  client
-    .query({ text: 'SHOW transaction_read_only', rowMode: 'array' })
-    .then(({ rows }) => done(rows.flat()[0] === 'on' ? new Error('The server is read-only.') : undefined), done)
-}
-
-/** Returns an empty password if the URL contains none. */
 type ParseUrl = (url: string) => PoolConfig & { password: string }
 
 /** Loads `pg`, an optional peer dependency: from where plant-store is installed, or from the working directory. */
 function loadDriver(): Pick<typeof import('pg'), 'Pool'> & { parseUrl: ParseUrl } {
-  for (const base of [import.meta.url, join(process.cwd(), 'package.json')]) {
-    const require = createRequire(base)
-    try {
-      const { Pool } = require('pg') as typeof import('pg')
-      const { parse } = createRequire(require.resolve('pg'))('pg-connection-string') as { parse: ParseUrl }
-      return { Pool, parseUrl: parse }
-    } catch (error) {
-      const [reason] = (error as Error).message.split('\n')
-      if (reason !== "Cannot find module 'pg'")
-        throw new Error(`cannot load the pg driver: ${reason}`, { cause: error })
-    }
+  const require = createRequire(import.meta.url)
+  try {
+    const path = require.resolve('pg', { paths: [import.meta.dirname, process.cwd()] })
+    const { parse } = createRequire(path)('pg-connection-string') as { parse: ParseUrl }
+    return { Pool: (require(path) as typeof import('pg')).Pool, parseUrl: parse }
+  } catch (cause) {
+    const [reason] = (cause as Error).message.split('\n')
+    if (reason === "Cannot find module 'pg'") throw new Error('the pg driver is not installed (npm install pg)')
+    throw new Error(`cannot load the pg driver: ${reason}`, { cause })
   }
-  throw new Error('the pg driver is not installed (npm install pg)')
 }
