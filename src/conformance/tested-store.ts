@@ -7,17 +7,15 @@ import { MAX_PAGE, type MaybePromise, type Page, type PageRequest, type Store } 
 
 /** A store under test. The errors of its methods say what the store did wrong. */
 export class TestedStore {
-  readonly hasPing: boolean
-  readonly #store: Store
+  readonly store: Store
 
   constructor(store: Store) {
-    this.#store = store
-    this.hasPing = store.ping !== undefined
+    this.store = store
   }
 
   /** Calls a method of the store, and returns its result as it is. */
   call(method: string, ...args: unknown[]): Promise<unknown> {
-    const store = this.#store as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>
+    const store = this.store as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>
     return waitFor(formatCall(method, args), () => store[method]?.(...args))
   }
 
@@ -46,24 +44,19 @@ export class TestedStore {
     const call = formatCall('list', args)
     assert.ok(Array.isArray(page?.plants), `${call} returned ${quote(page)} instead of an object with a plants array.`)
 
-    const returned = (page.plants as (NewPlant | null)[]).map((plant) => ({
-      id: plant?.id,
-      name: plant?.name,
-      tag: plant?.tag,
-    }))
+    const returned = (page.plants as (NewPlant | null)[]).map((plant) => pickMembers(plant ?? {}))
     assert.ok(returned.length <= limit, `${call} returned ${returned.length} plants, although limit is ${limit}.`)
     const bytes = returned.reduce((sum, { name, tag = '' }) => sum + Buffer.byteLength(`${name}${tag}`), 0)
-    const expected = plants.slice(0, bytes < maxBytes ? limit : returned.length)
-    for (const [i, { id, name, tag }] of expected.entries()) {
-      const plant = { id, name, tag }
+    const expected = plants.slice(0, bytes < maxBytes ? limit : returned.length).map(pickMembers)
+    for (const [i, plant] of expected.entries()) {
       assert.ok(returned[i] !== undefined, `${call} didn't return ${quote(plant)}, which the owner has.`)
       assert.deepEqual(returned[i], plant, `${call} returned ${quote(returned[i])} instead of ${quote(plant)}.`)
     }
     const [unexpected] = returned.slice(expected.length)
     assert.ok(unexpected === undefined, `${call} returned ${quote(unexpected)}, which the owner doesn't have.`)
     const hasMore = plants.length > returned.length
-    const isValid = page.hasMore === hasMore || page.hasMore === true
-    assert.ok(isValid, `${call} returned hasMore: ${quote(page.hasMore)} instead of ${hasMore}.`)
+    const isRight = page.hasMore === true || page.hasMore === hasMore
+    assert.ok(isRight, `${call} returned hasMore: ${quote(page.hasMore)} instead of ${hasMore}.`)
     return returned.length
   }
 }
@@ -82,5 +75,6 @@ function explainResult(method: string, args: readonly unknown[], result: unknown
   return `${formatCall(method, args)} returned ${quote(result)}, although the owner ${state}.`
 }
 
+const pickMembers = ({ id, name, tag }: Partial<NewPlant>) => ({ id, name, tag })
 const formatCall = (method: string, args: readonly unknown[]): string => `${method}(${args.map(quote).join(', ')})`
 export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 60 })

@@ -211,7 +211,8 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
       },
     ],
   ],
-  'changes nothing while writes fail': [
+  'changes nothing while writes fail, and ping rejects, if the store implements ping': [
+    ['ping() succeeded, although writes fail. It must reject.', () => ({ ping: () => undefined })],
     [
       "returned { id: 20n, name: 'Plant 20', tag: 'Tag 20' }, which the owner doesn't have.",
       (store) => ({
@@ -240,9 +241,6 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
         create: (...args) => (store.isBroken ? Promise.reject(new Error('disk full')) : store.create(...args)),
       }),
     ],
-  ],
-  'ping rejects until writes work again, if the store implements ping': [
-    ['ping() succeeded, although writes fail. It must reject.', () => ({ ping: () => undefined })],
   ],
 }
 
