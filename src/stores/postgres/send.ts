@@ -67,8 +67,8 @@ type DatabaseError = Error & Partial<Record<'code' | 'severity', string>>
 const TRANSIENT = /^(?:08|40|53|57|58|25006|55006|55P03)/
 /** The connection was lost, the server is stopping, or it reported an I/O error, which can happen during a commit. */
 const OUTCOME_UNKNOWN = /^(?:08|57P|40003|58030)/
-/** The server refused the connection, or this is the message of Node or `pg` that it couldn't be opened in time. */
-const NOT_CONNECTED = /^(?:28|3D|53300|57P03|connect |getaddrinfo |timeout exceeded when)|connection timeout$/
+/** The server or PgBouncer refused the connection, or Node or `pg` couldn't open it in time. */
+const NOT_CONNECTED = /^(?:28|3D|53300|57P03|connect |getaddrinfo |timeout )|connection timeout$|server_login_retry/
 
 /** Converts the error of a statement to a StoreUnavailableError if retrying can help. */
 function toStoreError(error: DatabaseError, isWrite: boolean): Error {
@@ -77,7 +77,7 @@ function toStoreError(error: DatabaseError, isWrite: boolean): Error {
   const isSessionLost = severity === undefined || severity === 'FATAL'
   if (isUnavailable(error) || error instanceof TypeError || !(isSessionLost || TRANSIENT.test(code))) return error
   const message = describe(error)
-  const isSent = !NOT_CONNECTED.test(severity === undefined ? message : code)
+  const isSent = !NOT_CONNECTED.test(severity === undefined ? message : `${code} ${message}`)
   const isOutcomeUnknown = isWrite && isSent && (isSessionLost || OUTCOME_UNKNOWN.test(code))
   return new StoreUnavailableError(`The database is unavailable: ${message}`, { cause: error, isOutcomeUnknown })
 }
