@@ -1,42 +1,62 @@
-import { ERRORS } from '../http/errors.ts'
+import { HTTP_ERRORS } from '../http/errors.ts'
 import type { ResourcePath } from '../http/router.ts'
-import { OPERATIONS } from '../operations.ts'
+import { OPERATIONS, type Operation } from '../operations.ts'
 import { PLANT_TEXTS } from '../plants/plant.ts'
 import { VERSION } from '../version.ts'
-import type { Content, Header, OpenApiDocument, OperationObject, Parameter } from './document.ts'
-import type { PathItem, Reference, Response, ValueSchema } from './document.ts'
 
-/** The type of {@link openapi}. */
-export type PlantStoreDescription = OpenApiDocument<
-  Readonly<{ '/plants': PathItem<'get' | 'head' | 'post'>; '/plants/{id}': PathItem<'delete'> }>
->
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- Each OpenAPI tool has its own types for the details.
+type Untyped = any
 
-const TAGS = ['plants']
+/**
+ * The type of {@link openapi}. It consists of literals, so that TypeScript can write it into the declarations of a host,
+ * and of mutable arrays, because the types of OpenAPI tools don't accept readonly arrays.
+ */
+export type PlantStoreDescription = Readonly<{
+  openapi: '3.1.0'
+  info: Readonly<Record<'title' | 'version' | 'summary' | 'description', string> & { license: Untyped }>
+  tags: { name: string; description: string }[]
+  security: Record<string, string[]>[]
+  paths: Readonly<Record<'/plants' | '/plants/{id}', Untyped>>
+  components: Readonly<Record<'securitySchemes' | 'schemas' | 'parameters' | 'headers' | 'responses', Untyped>>
+  /** Always empty; the types of express-openapi-validator require this member. */
+  webhooks: Readonly<Record<string, never>>
+}>
+
 const EXAMPLE_PLANT = { name: 'Monstera deliciosa', tag: 'tropical' }
 
 /**
  * Any text without U+0000. Patterns can't require well-formed Unicode. The escape is `\x00`, because some client
  * generators replace `\u0000` with a NUL byte in the code that they generate.
  */
-const TEXT = { type: 'string', pattern: '^[^\\x00]*$' } as const
-const INT64 = { type: 'integer', format: 'int64' } as const
-const ID: ValueSchema = {
+const TEXT = { type: 'string', pattern: '^[^\\x00]*$' }
+const INT64 = { type: 'integer', format: 'int64' }
+const ID = {
   ...INT64,
   description: 'Unique among the plants of the owner. Parse it as a 64-bit integer: doubles are exact only up to 2^53.',
 }
-const LIMIT: ValueSchema = { type: 'integer', format: 'int32', minimum: 0 }
-const INCLUDE: ValueSchema = { type: 'string', enum: ['id'] }
-const TEXTS: Readonly<Record<string, ValueSchema>> = Object.fromEntries(
+const LIMIT = { type: 'integer', format: 'int32', minimum: 0 }
+const INCLUDE = { type: 'string', enum: ['id'] }
+const TEXTS = Object.fromEntries(
   Object.entries(PLANT_TEXTS).map(([name, { description }]) => [name, { ...TEXT, description }]),
 )
 const REQUIRED_TEXTS = Object.entries(PLANT_TEXTS).flatMap(([name, { isRequired }]) => (isRequired ? [name] : []))
 
 /** The errors of operations with a body, and of operations that write. Every other error can result from any request. */
-const BODY_ERRORS = ['409', '413', '415']
-const WRITE_ERRORS = ['403']
+const BODY_STATUSES = [409, 413, 415]
+const WRITE_STATUSES = [403]
+const ERROR_STATUSES = new Set(Object.values(HTTP_ERRORS).map(({ status }) => status))
+
+interface OperationDescription {
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly parameters?: object[]
+  readonly requestBody?: object
+  readonly responses: object
+}
 
 /** What the operation table doesn't contain. */
-const DESCRIPTIONS: Readonly<Record<string, Omit<OperationObject, 'tags'>>> = {
+const DESCRIPTIONS: Readonly<Record<string, OperationDescription>> = {
   'GET /plants': {
     operationId: 'listPlants',
     summary: 'List plants',
@@ -155,65 +175,55 @@ export const openapi: PlantStoreDescription = {
       Accept: header('The media type that the service accepts.', 'application/json'),
       'Accept-Encoding': header('The content coding that the service accepts.', 'identity'),
     },
-    responses: describeErrors(),
+    responses: Object.fromEntries(Array.from(ERROR_STATUSES, (status) => [`Error${status}`, describeError(status)])),
   },
   webhooks: {},
 }
 
-function describePath<Path extends ResourcePath>(path: Path): PlantStoreDescription['paths'][Path] {
-  const operations = Object.entries(OPERATIONS[path]).map(([method, { access }]) => {
-    const { responses, ...description } = DESCRIPTIONS[`${method} ${path}`]!
-    const errors = errorsOf(access === 'write', description.requestBody !== undefined)
-    return [method.toLowerCase(), { tags: TAGS, ...description, responses: { ...responses, ...errors } }]
-  })
-  return Object.fromEntries(operations) as PlantStoreDescription['paths'][Path]
-}
-
-function errorsOf(isWrite: boolean, hasBody: boolean): Readonly<Record<string, Reference>> {
-  const statuses = Object.keys(describeErrors()).map((name) => name.slice('Error'.length))
-  const possible = statuses.filter(
-    (status) => (isWrite || !WRITE_ERRORS.includes(status)) && (hasBody || !BODY_ERRORS.includes(status)),
-  )
-  return Object.fromEntries(possible.map((status) => [status, ref(`responses/Error${status}`)]))
-}
-
-/** Describes the error responses of each status. */
-function describeErrors(): Readonly<Record<string, Response>> {
-  const responses: Record<string, Response> = {}
-  for (const [name, definition] of Object.entries(ERRORS)) {
-    const { error, message } = definition
-    const key = `Error${Math.trunc(error / 100)}`
-    const fields =
-      name === 'methodNotAllowed' ? ['Allow'] : Object.keys('headers' in definition ? definition.headers : {})
-    const { description, headers = {}, content } = responses[key] ?? {}
-    const examples = { ...content?.['application/json'].examples, [name]: { value: { error, message } } }
-    responses[key] = {
-      description: description === undefined ? message : `${description} Or: ${message}`,
-      headers: { ...headers, ...Object.fromEntries(fields.map((field) => [field, ref(`headers/${field}`)])) },
-      content: { 'application/json': { schema: ref('schemas/Error'), examples } },
+function describePath(path: ResourcePath): object {
+  const operations = Object.entries<Operation>(OPERATIONS[path]).map(([method, { access }]) => {
+    const description = DESCRIPTIONS[`${method} ${path}`]!
+    const responses: Record<string, object> = { ...description.responses }
+    for (const status of ERROR_STATUSES) {
+      if (access !== 'write' && WRITE_STATUSES.includes(status)) continue
+      if (description.requestBody === undefined && BODY_STATUSES.includes(status)) continue
+      responses[status] = ref(`responses/Error${status}`)
     }
-  }
-  return responses
+    return [method.toLowerCase(), { tags: ['plants'], ...description, responses }] as const
+  })
+  return Object.fromEntries(operations)
 }
 
-function ref(path: string): Reference {
+/** Describes the error responses with a status. */
+function describeError(status: number): object {
+  const errors = Object.entries(HTTP_ERRORS).filter(([, error]) => error.status === status)
+  const fields = status === 405 ? ['Allow'] : errors.flatMap(([, { headers }]) => Object.keys(headers))
+  const examples = errors.map(([name, { error, message }]) => [name, { value: { error, message } }] as const)
+  return {
+    description: errors.map(([, { message }]) => message).join(' Or: '),
+    headers: Object.fromEntries(fields.map((field) => [field, ref(`headers/${field}`)])),
+    content: { 'application/json': { schema: ref('schemas/Error'), examples: Object.fromEntries(examples) } },
+  }
+}
+
+function ref(path: string): object {
   return { $ref: `#/components/${path}` }
 }
 
-function header(description: string, example: string, required = false): Header {
+function header(description: string, example: string, required = false): object {
   return { description, required, schema: { type: 'string' }, example }
 }
 
-function jsonContent(schema: Content['application/json']['schema'], example: unknown): Content {
+function jsonContent(schema: object, example: unknown): object {
   return { 'application/json': { schema, example } }
 }
 
 function parameter(
-  location: Parameter['in'],
+  location: 'path' | 'query',
   name: string,
   description: string,
   example: number | string,
-  schema: ValueSchema,
-): Parameter {
+  schema: object,
+): object {
   return { name, in: location, description, required: location === 'path', schema, example }
 }

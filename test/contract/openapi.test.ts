@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { OperationObject, Response } from '../../src/openapi/document.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
 import { post, sendRequest, servePlants } from '../support/service.ts'
 import { authenticate, CONTRACT_CASES } from './contract-cases.ts'
@@ -14,6 +13,12 @@ const ajv = new Ajv2020({ strict: false })
 /** Header fields that the description doesn't mention, because every response can have them. */
 const COMMON_HEADERS = ['content-length', 'content-type', 'cache-control']
 
+interface Response {
+  headers?: object
+  content?: { 'application/json': { examples?: Record<string, { value: { error: number } }> } }
+}
+type Operations = Readonly<Record<string, { responses: Record<string, Response | { $ref: string }> }>>
+
 /** Returns the JSON pointer of the response that the description promises, and the response. */
 function findResponse(method: string, target: string, status: number): [pointer: string, response: Response] {
   const segments = target
@@ -21,14 +26,15 @@ function findResponse(method: string, target: string, status: number): [pointer:
     .split('?')[0]!
     .split('/')
   const path = segments.length > 2 ? '/plants/{id}' : '/plants'
-  const item: Readonly<Record<string, OperationObject>> = openapi.paths[path]
+  const item = openapi.paths[path] as Operations
   // Every operation of a path describes the response to unsupported methods.
   const name = method.toLowerCase() in item ? method.toLowerCase() : Object.keys(item)[0]!
   const response = item[name]!.responses[status]
   assert.ok(response !== undefined, `${method} ${target} → ${status} isn't described`)
   if (!('$ref' in response)) return [`/paths/${path.replaceAll('/', '~1')}/${name}/responses/${status}`, response]
   const pointer = response.$ref.slice(1)
-  return [pointer, openapi.components.responses[pointer.split('/').at(-1)!]!]
+  const responses = openapi.components.responses as Record<string, Response>
+  return [pointer, responses[pointer.split('/').at(-1)!]!]
 }
 
 suite('every response matches the OpenAPI description:', () => {
@@ -49,7 +55,7 @@ suite('every response matches the OpenAPI description:', () => {
       const validate = ajv.getSchema(schema) as ValidateFunction
       assert.ok(validate(JSON.parse(body)), ajv.errorsText(validate.errors))
       const examples = Object.values(response.content['application/json'].examples ?? {})
-      const codes = examples.map(({ value }) => (value as { error: number }).error)
+      const codes = examples.map(({ value }) => value.error)
       if (row.error !== undefined) assert.ok(codes.includes(row.error), `${row.error} has no example`)
     })
   }

@@ -2,13 +2,26 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ERRORS } from '../../src/http/errors.ts'
-import type { OperationObject } from '../../src/openapi/document.ts'
 import { openapi } from '../../src/openapi/openapi.ts'
 import { OPERATIONS } from '../../src/operations.ts'
 import { VERSION } from '../../src/version.ts'
 
-const operations = Object.entries(openapi.paths).flatMap(([path, item]) =>
-  Object.entries<OperationObject>(item).map(([method, operation]) => ({ path, method, operation })),
+interface Operation {
+  operationId: string
+  parameters?: { $ref: string }[]
+  responses: object
+}
+interface Response {
+  description: string
+  headers: object
+  content: { 'application/json': { examples: Record<string, object> } }
+}
+type Parameters = Readonly<Record<'id' | 'limit' | 'after' | 'include', { schema: object }>>
+
+const paths = openapi.paths as Readonly<Record<string, Readonly<Record<string, Operation>>>>
+const responses = openapi.components.responses as Readonly<Record<string, Response>>
+const operations = Object.entries(paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => ({ path, method, operation })),
 )
 
 /** Returns the paths of all empty strings, arrays and objects in a document. */
@@ -51,9 +64,9 @@ suite('the OpenAPI description', () => {
     const references = new Set(JSON.stringify(openapi).match(/(?<="\$ref":"#\/components\/)[^"]+/g))
     for (const reference of references) {
       const [kind, name] = reference.split('/') as [keyof typeof openapi.components, string]
-      assert.ok(name in openapi.components[kind], reference)
+      assert.ok(name in (openapi.components[kind] as object), reference)
     }
-    for (const name of Object.keys(openapi.components.responses)) assert.ok(references.has(`responses/${name}`), name)
+    for (const name of Object.keys(responses)) assert.ok(references.has(`responses/${name}`), name)
   })
 
   const STATUSES: readonly (readonly [path: keyof typeof openapi.paths, method: string, statuses: string])[] = [
@@ -64,24 +77,21 @@ suite('the OpenAPI description', () => {
   ]
   for (const [path, method, statuses] of STATUSES) {
     test(`lists the statuses of ${method} ${path}`, () => {
-      const item: Readonly<Record<string, OperationObject>> = openapi.paths[path]
-      assert.equal(Object.keys(item[method]!.responses).join(' '), statuses)
+      assert.equal(Object.keys(paths[path]![method]!.responses).join(' '), statuses)
     })
   }
 
   test('has the message, an example and the header fields of each error', () => {
     for (const [name, definition] of Object.entries(ERRORS)) {
-      const response = openapi.components.responses[`Error${Math.trunc(definition.error / 100)}`]!
+      const response = responses[`Error${Math.trunc(definition.error / 100)}`]!
       const { error, message } = definition
       assert.ok(response.description.split(' Or: ').includes(message), name)
-      assert.deepEqual(response.content!['application/json'].examples![name], { value: { error, message } })
+      assert.deepEqual(response.content['application/json'].examples[name], { value: { error, message } })
       for (const field of Object.keys('headers' in definition ? definition.headers : {})) {
-        assert.ok(field in response.headers!, field)
+        assert.ok(field in response.headers, field)
       }
     }
-    assert.deepEqual(openapi.components.responses['Error405']!.headers, {
-      Allow: { $ref: '#/components/headers/Allow' },
-    })
+    assert.deepEqual(responses['Error405']!.headers, { Allow: { $ref: '#/components/headers/Allow' } })
   })
 
   test('does not describe Cache-Control, which generated clients would return instead of Link', () => {
@@ -99,8 +109,8 @@ const ajv = new Ajv2020()
 
 const FERN = { id: 1, name: 'Fern', tag: 'green' }
 
-const { schemas, parameters } = openapi.components
-const { id, limit, after, include } = parameters
+const schemas = openapi.components.schemas as Readonly<Record<'Plant' | 'ListedPlant' | 'NewPlant' | 'Error', object>>
+const { id, limit, after, include } = openapi.components.parameters as Parameters
 const SCHEMAS = { ...schemas, id: id.schema, limit: limit.schema, after: after.schema, include: include.schema }
 
 const ROWS: readonly (readonly [name: keyof typeof SCHEMAS, isValid: boolean, ...values: readonly unknown[]])[] = [

@@ -7,7 +7,6 @@ import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import {
   createPlantStore,
   memoryStore,
-  openapi,
   type Authenticate,
   type ErrorCode,
   type NewPlant,
@@ -73,4 +72,3 @@ plant.name = 'Monstera'
 // @ts-expect-error returned plants have no id
 export const returnedPlant: Plant = { id: 1n, name: 'Fern' }
 export const code: ErrorCode = 40900
-export const operationId: string = openapi.paths['/plants'].get.operationId

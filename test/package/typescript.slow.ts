@@ -30,8 +30,9 @@ const PROJECT = `
     await client.create(plants[0]!).catch((error: unknown) => error instanceof PlantStoreError && error.status)
     return plants
   }
-  export const title: string = { ...openapi, servers: [{ url: '/api/v1' }] }.info.title
   // The compiler must be able to write these inferred types into declarations.
+  export const description = { ...openapi, servers: [{ url: '/api/v1' }] }
+  export const title: string = description.info.title
   export const http = { ...createPlantServer(createPlantStore({ tokens: new Map([['secret', 'ada']]) })) }
   export const open = (...args: Parameters<typeof postgresStore>) => ({ ...postgresStore(...args) })
   // @ts-expect-error an id is a number
