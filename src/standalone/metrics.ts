@@ -35,17 +35,9 @@ export function createMetrics(endpoints: ReadonlyMap<string, unknown>): Metrics 
     'http_server_request_duration_seconds',
     'Time from the request header to the end of the response.',
   )
-  const rejections = createCounter(
-    'plant_store_rejected_requests_total',
-    'Requests that the HTTP server rejected before they reached the service.',
-  )
   const storeCalls = createHistogram('plant_store_store_call_duration_seconds', 'Duration of store calls.')
-  let activeRequests = 0
-  let activeStoreCalls = 0
-  const active = [
-    single('gauge', 'http_server_active_requests', 'Requests in progress.', () => activeRequests),
-    single('gauge', 'plant_store_active_store_calls', 'Store calls in progress.', () => activeStoreCalls),
-  ]
+  /** The number of rejected requests by status. */
+  const rejections = new Map<number, number>()
 
   function findRoute(url: string): string {
     const path = pathOf(url)
@@ -55,11 +47,7 @@ export function createMetrics(endpoints: ReadonlyMap<string, unknown>): Metrics 
   function measureCall<A extends unknown[], R>(operation: string, call: (...args: A) => R): (...args: A) => R {
     return (...args) => {
       const startedAt = performance.now()
-      activeStoreCalls++
-      const end = (outcome: string): void => {
-        activeStoreCalls--
-        storeCalls.observe({ operation, outcome }, performance.now() - startedAt)
-      }
+      const end = (outcome: string): void => storeCalls.observe({ operation, outcome }, performance.now() - startedAt)
       try {
         const result = call(...args)
         if (result instanceof Promise)
@@ -79,9 +67,7 @@ export function createMetrics(endpoints: ReadonlyMap<string, unknown>): Metrics 
   return {
     onRequest({ method, url }, response) {
       const startedAt = performance.now()
-      activeRequests++
       response.once('close', () => {
-        activeRequests--
         const labels = {
           http_request_method: METHODS.includes(method!) ? method! : '_OTHER',
           http_route: findRoute(url!),
@@ -91,7 +77,7 @@ export function createMetrics(endpoints: ReadonlyMap<string, unknown>): Metrics 
         requests.observe(labels, performance.now() - startedAt)
       })
     },
-    onRejection: ({ status }) => rejections.count({ http_response_status_code: status }),
+    onRejection: ({ status }) => void rejections.set(status, (rejections.get(status) ?? 0) + 1),
     measureStore(store) {
       return {
         create: measureCall('create', store.create.bind(store)),
@@ -101,9 +87,18 @@ export function createMetrics(endpoints: ReadonlyMap<string, unknown>): Metrics 
       }
     },
     format(server) {
+      const rejected = Array.from(rejections, ([status, count]): Sample => {
+        return ['', { http_response_status_code: status }, count]
+      })
+      const help = 'Requests that the HTTP server rejected before they reached the service.'
       const connections = single('gauge', 'plant_store_open_connections', 'Open connections.', server.connectionCount)
-      const metrics = [requests.format, rejections.format, storeCalls.format, ...active, connections]
-      return [...metrics, ...PROCESS_METRICS].map((format) => format()).join('')
+      return [
+        requests.format(),
+        formatMetric('counter', 'plant_store_rejected_requests_total', help, rejected),
+        storeCalls.format(),
+        connections(),
+        ...PROCESS_METRICS.map((format) => format()),
+      ].join('')
     },
   }
 }
@@ -130,28 +125,6 @@ const PROCESS_METRICS: readonly Metric[] = [
 
 function single(type: string, name: string, help: string, getValue: () => number, labels: Labels = {}): Metric {
   return () => formatMetric(type, name, help, [['', labels, getValue()]])
-}
-
-function createCounter(
-  name: string,
-  help: string,
-): { readonly count: (labels: Labels) => void; readonly format: Metric } {
-  const counts = new Map<string, [labels: Labels, value: number]>()
-  return {
-    count(labels) {
-      const key = Object.values(labels).join()
-      const series = counts.get(key) ?? [labels, 0]
-      series[1]++
-      counts.set(key, series)
-    },
-    format: () =>
-      formatMetric(
-        'counter',
-        name,
-        help,
-        Array.from(counts.values(), ([labels, value]) => ['', labels, value]),
-      ),
-  }
 }
 
 interface Histogram {
