@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 import { readHeaderFields } from '../http/header-fields.ts'
 import { send, type HttpResponse } from '../http/respond.ts'
 import { openapi } from '../openapi/openapi.ts'
-import type { MaybePromise } from '../plants/store.ts'
-import type { Readiness } from './readiness.ts'
+import { withDeadline } from '../plants/checked-store.ts'
+import type { MaybePromise, Store } from '../plants/store.ts'
+import { describeError, log } from './log.ts'
 import type { LoggedResponse } from './request-log.ts'
 
 /** Responds to GET requests for a path of the standalone server. */
@@ -14,16 +14,55 @@ export type Endpoint = (request: IncomingMessage) => MaybePromise<HttpResponse>
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' }
 const HEALTH_CHECKS = ['/livez', '/readyz']
 
-const READINESS_RESPONSES: Readonly<Record<Readiness, HttpResponse>> = {
-  ready: { status: 200, headers: {}, body: '{"status":"ready"}' },
-  unready: HTTP_ERRORS.storeUnavailable,
-  draining: new HttpError('storeUnavailable', 'The service is shutting down.'),
+/** How long the result of a ping is cached. Health checks need no token, so anyone could put load on the store. */
+const PING_INTERVAL_MS = 1000
+/** Together with the interval, it's less than 2 s, so a reported state is never older than that. */
+const PING_TIMEOUT_MS = 900
+
+const LIVE: HttpResponse = { status: 200, headers: {}, body: '{"status":"live"}' }
+const READY: HttpResponse = { status: 200, headers: {}, body: '{"status":"ready"}' }
+const DRAINING: HttpResponse = new HttpError('storeUnavailable', 'The service is shutting down.')
+
+/**
+ * Creates the function that checks readiness. While the store isn't ready, the function pings it every second, so that a
+ * recovery is logged even without health checks.
+ */
+export function createReadiness(store: Store, isDraining: () => boolean): () => Promise<HttpResponse> {
+  let wasReady = true
+  let lastPingAt = -Infinity
+  let latestPing: Promise<void>
+  let timer: NodeJS.Timeout | undefined
+
+  async function pingStore(): Promise<void> {
+    try {
+      await withDeadline(store.ping?.(), PING_TIMEOUT_MS, 'The store')
+      if (!wasReady) log('ready')
+      wasReady = true
+    } catch (error) {
+      if (wasReady) log('unready', { reason: describeError(error) })
+      wasReady = false
+      timer = setTimeout(() => isDraining() || startPing(), PING_INTERVAL_MS).unref()
+    }
+  }
+
+  function startPing(): void {
+    clearTimeout(timer)
+    lastPingAt = performance.now()
+    latestPing = pingStore()
+  }
+
+  return async function checkReadiness() {
+    if (isDraining()) return DRAINING
+    if (performance.now() - lastPingAt >= PING_INTERVAL_MS) startPing()
+    await latestPing
+    return wasReady ? READY : HTTP_ERRORS.storeUnavailable
+  }
 }
 
-export const createHealthChecks = (checkReadiness: () => Promise<Readiness>): ReadonlyMap<string, Endpoint> =>
+export const createHealthChecks = (checkReadiness: Endpoint): ReadonlyMap<string, Endpoint> =>
   new Map<string, Endpoint>([
-    ['/livez', () => ({ status: 200, headers: {}, body: '{"status":"live"}' })],
-    ['/readyz', async () => READINESS_RESPONSES[await checkReadiness()]],
+    ['/livez', () => LIVE],
+    ['/readyz', checkReadiness],
   ])
 
 /** The description, as the standalone server serves it. The URL is relative to that of the description. */
@@ -32,16 +71,10 @@ export function createDescription(): Endpoint {
   return createDocument({ 'Content-Type': 'application/json' }, body)
 }
 
-/** Creates the endpoint for a response that never changes. Clients with a cached copy get 304. */
+/** Creates the endpoint for a response that never changes. Browsers don't use a copy from an earlier version. */
 export function createDocument(headers: HttpResponse['headers'], body: string): Endpoint {
-  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`
-  // Browsers revalidate each file when a page is loaded, so that all files have the same version.
-  const fields = { ...headers, 'Cache-Control': 'no-cache', ETag: etag }
-  // If-None-Match uses the weak comparison (RFC 9110 section 13.1.2), so a `W/` prefix doesn't matter.
-  return ({ headers: { 'if-none-match': tags = '' } }) =>
-    tags === '*' || tags.includes(etag)
-      ? { status: 304, headers: fields, body: undefined }
-      : { status: 200, headers: fields, body }
+  const response = { status: 200, headers: { ...headers, 'Cache-Control': 'no-cache' }, body }
+  return () => response
 }
 
 /** Called after each response to a request that isn't a health check. */
@@ -92,13 +125,5 @@ async function respond(endpoint: Endpoint, request: IncomingMessage): Promise<Ht
   }
 }
 
-/** Returns the path of a request target as the router of the service reads it: percent-decoded once. */
-export function pathOf(target: string): string {
-  const [path] = target.replace(/^https?:\/\/[^/?#@]+(?=\/)/i, '').split('?', 1) as [string]
-  if (!path.includes('%')) return path
-  try {
-    return decodeURIComponent(path.replaceAll(/%2f/gi, '%252F'))
-  } catch {
-    return path
-  }
-}
+/** Returns the path of a request target, without the scheme and authority of an absolute form. */
+export const pathOf = (target: string): string => target.replace(/^https?:\/\/[^/?#@]+(?=\/)/i, '').replace(/\?.*/, '')

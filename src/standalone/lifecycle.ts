@@ -4,13 +4,12 @@ import { digestToken } from '../http/authentication.ts'
 import type { PlantServer } from '../http-server/create-server.ts'
 import { isUnavailable, type Store } from '../plants/store.ts'
 import { openStore, schemeOf, type StoreSettings } from '../stores/open-store.ts'
-import { listen, listenOnAdminPort } from './listen.ts'
+import { listen, listenOnAdminPort, type Listening } from './listen.ts'
 import { describeError, flushLog, getRootCauseMessage, log, type LogEvent } from './log.ts'
 import { createServers } from './servers.ts'
 import type { Settings } from './settings/settings.ts'
 import { parseTokenList } from './settings/tokens.ts'
 import { SettingError } from './settings/variables.ts'
-import { formatWelcome } from './welcome.ts'
 
 type OnStoreEvent = StoreSettings['onEvent']
 
@@ -51,7 +50,27 @@ export async function start(settings: Settings): Promise<void> {
 
   log('start', { address: address.description, admin: adminAddress?.description, store: scheme })
   process.stdout.write(`plant-store listening on ${address.description}\n`)
-  if (settings.tokens === undefined) process.stdout.write(formatWelcome(address.url, demoToken, settings.webUi))
+  if (settings.tokens === undefined) process.stdout.write(formatWelcome(address, demoToken, settings.webUi))
+}
+
+/** Formats lines to paste into a shell, and a link to open in a browser. */
+function formatWelcome({ url, curlOption }: Listening, token: string, hasWebUi: boolean): string {
+  const note = `No tokens are configured. This demo token (owner: demo) is valid until the server stops: ${token}\n`
+  if (url === undefined) return note
+  const create = String.raw`-H "Authorization: Bearer $TOKEN" --json '{"id":9007199254740993,"name":"Fern"}'`
+  const commands = `
+Paste these lines into another terminal to set URL and TOKEN, and to create a plant (with curl 7.82 or later):
+
+  export URL='${url}'
+  export TOKEN='${token}'
+  curl ${curlOption}-w '\\n' "$URL/plants" ${create}
+`
+  if (!hasWebUi || curlOption !== '') return note + commands
+  return `${note}${commands}
+Open the web UI (this link contains the demo token, which stays in your browser's history):
+
+  ${url}/#token=${token}
+`
 }
 
 /**

@@ -12,11 +12,13 @@ interface Address extends Pick<Settings, 'host' | 'port'> {
   readonly variables: readonly [host: string, port: string]
 }
 
-/** Where a server listens: a URL for clients, or undefined if clients can't derive one. */
 export interface Listening {
+  /** Where the server listens: a URL, or `unix:` and the path of a Unix socket. */
   readonly description: string
-  /** `http://…`, or `unix:` and the path of a Unix socket. */
+  /** The URL for clients; undefined if it's unknown, so that no command can contain it. */
   readonly url: string | undefined
+  /** What `curl` needs besides the URL: nothing, or the option for a Unix socket and a space. */
+  readonly curlOption: string
 }
 
 const DESCRIPTOR = 3
@@ -53,10 +55,8 @@ async function listenOnPort(server: Server, address: Address): Promise<Listening
     throw new SettingError(`${hostVariable} must be a host name or address of this machine, and it is not (${code})`)
   }
   const bound = server.address() as AddressInfo
-  // Show the configured host, unless it means all addresses or has a zone ID that the bound address doesn't need.
-  const isConnectable = toConnectableHost(bound.address) === bound.address && !host.includes('%')
-  const url = formatUrl(isConnectable ? host : bound.address, bound.port)
-  return { description: url, url }
+  // Show the configured host, unless it means all addresses.
+  return describePort(toConnectableHost(bound.address) === bound.address ? host : bound.address, bound.port)
 }
 
 /** The descriptors that systemd passes start at SD_LISTEN_FDS_START, which is 3 (sd_listen_fds(3)). */
@@ -71,9 +71,8 @@ async function listenOnDescriptor(server: Server): Promise<Listening> {
   }
   const address = server.address() as AddressInfo | null
   // Node doesn't know the path of a Unix socket that it didn't create.
-  if (address === null) return { description: 'the Unix socket that systemd passed', url: undefined }
-  const url = formatUrl(address.address, address.port)
-  return { description: url, url }
+  if (address === null) return { description: 'the Unix socket that systemd passed', url: undefined, curlOption: '' }
+  return describePort(address.address, address.port)
 }
 
 /** Replaces a stale socket file, on which no process listens, because a killed process leaves its file behind. */
@@ -89,7 +88,8 @@ async function listenOnPath(server: Server, path: string): Promise<Listening> {
     }
     throw new SettingError(`${requirement}; creating it failed (${describeSystemError(error)})`)
   }
-  return { description: `unix:${path}`, url: `unix:${path}` }
+  const curlOption = `--unix-socket '${path.replaceAll("'", String.raw`'\''`)}' `
+  return { description: `unix:${path}`, url: 'http://localhost', curlOption }
 }
 
 /** Returns whether the path is a Unix socket that no process listens on. */
@@ -110,8 +110,8 @@ export function toConnectableHost(host: string): string {
   return host === '::' ? '::1' : host
 }
 
-function formatUrl(host: string, port: number): string {
-  // In a URL, the % of a zone ID is escaped (RFC 6874). Only link-local addresses have a zone ID here.
-  const connectableHost = toConnectableHost(host).replace('%', '%25')
-  return `http://${connectableHost.includes(':') ? `[${connectableHost}]` : connectableHost}:${port}`
+function describePort(host: string, port: number): Listening {
+  const connectableHost = toConnectableHost(host)
+  const url = `http://${connectableHost.includes(':') ? `[${connectableHost}]` : connectableHost}:${port}`
+  return { description: url, url, curlOption: '' }
 }

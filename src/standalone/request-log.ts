@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import type { HttpError } from '../http/errors.ts'
 import type { HostRequest } from '../http/body.ts'
 import type { ResponseEvent } from '../options.ts'
 import { createThrottledLog, describeError, log } from './log.ts'
@@ -28,33 +26,26 @@ function readRequestId(rawHeaders: readonly string[]): string | undefined {
   return values.length === 1 && VALID_ID.test(values[0]!) ? values[0] : undefined
 }
 
-/** What the access log contains of a response, from the service or from an endpoint. */
-export type LoggedResponse = Omit<ResponseEvent, 'resource'> & { readonly resource: string | undefined }
+/** What the access log contains of a response, from the service, from an endpoint or from the HTTP server itself. */
+export interface LoggedResponse extends Partial<Omit<ResponseEvent, 'request' | 'resource'>> {
+  /** Undefined if the HTTP server couldn't parse the header. */
+  readonly request: HostRequest | undefined
+  readonly resource?: string | undefined
+}
 
 export function logResponse(event: LoggedResponse): void {
   const { request, resource, owner, status, error, bytes, complete, durationMs } = event
   log('response', {
-    request: getRequestId(request),
-    remoteAddress: request.socket.remoteAddress,
-    method: request.method,
+    request: request && getRequestId(request),
+    remoteAddress: request?.socket.remoteAddress,
+    method: request?.method,
     resource,
     owner,
     statusCode: status,
     errorCode: error,
     bytes,
     complete,
-    durationMs: Math.round(durationMs * 1000) / 1000,
-  })
-}
-
-/** Logs the response to a request that the HTTP server rejects before it reaches the service. */
-export function logRejection({ status, error }: HttpError, request: IncomingMessage | undefined): void {
-  log('response', {
-    request: request && getRequestId(request),
-    remoteAddress: request?.socket.remoteAddress,
-    method: request?.method,
-    statusCode: status,
-    errorCode: error,
+    durationMs: durationMs === undefined ? undefined : Math.round(durationMs * 1000) / 1000,
   })
 }
 

@@ -6,11 +6,11 @@ import { createObservedServer, type PlantServer } from '../http-server/create-se
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { createCors } from './cors.ts'
-import { createDescription, createEndpointListener, createHealthChecks, reply, type Endpoint } from './endpoints.ts'
+import { createDescription, createEndpointListener, createHealthChecks } from './endpoints.ts'
+import { createReadiness, reply, type Endpoint } from './endpoints.ts'
 import { createThrottledLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
-import { createReadiness } from './readiness.ts'
-import { createFailureLog, getRequestId, logRejection, logResponse } from './request-log.ts'
+import { createFailureLog, getRequestId, logResponse } from './request-log.ts'
 import type { Settings } from './settings/settings.ts'
 import { readWebUi } from './web-ui-files.ts'
 
@@ -79,7 +79,7 @@ export function createServers(
       },
       onRejection(error, request) {
         metrics?.onRejection(error)
-        if (settings.accessLog) logRejection(error, request)
+        onResponse?.({ request, status: error.status, error: error.error })
       },
     },
   )

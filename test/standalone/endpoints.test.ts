@@ -30,7 +30,7 @@ suite('endpoints of the standalone server', () => {
     for (const base of [url, admin]) {
       const live = { status: 200, cacheControl: 'no-store', body: { status: 'live' } }
       assert.deepEqual(await request('GET', `${base}/livez`), live)
-      assert.deepEqual(await request('GET', `${base}/%6civez?a=b`), live)
+      assert.deepEqual(await request('GET', `${base}/livez?a=b`), live)
       assert.deepEqual(await request('HEAD', `${base}/livez`), { ...live, body: '' })
       assert.deepEqual(await request('OPTIONS', `${base}/livez`), {
         status: 204,
@@ -79,18 +79,12 @@ suite('endpoints of the standalone server', () => {
     })
   }
 
-  test('describe the service with a relative server URL, which caches can revalidate', async (t) => {
+  test('describe the service with a relative server URL', async (t) => {
     const { url } = await serveInProcess(t)
     const response = await fetch(`${url}/openapi.json`)
     assert.equal(response.headers.get('content-type'), 'application/json')
     assert.equal(response.headers.get('cache-control'), 'no-cache')
     assert.deepEqual(await response.json(), { ...openapi, servers: [{ url: '.' }] })
-    const etag = response.headers.get('etag')!
-    for (const tags of [etag, `W/${etag}, "b"`, '*']) {
-      // `fetch` itself would revalidate with `cache: 'default'`.
-      const revalidated = await fetch(`${url}/openapi.json`, { headers: { 'If-None-Match': tags }, cache: 'no-store' })
-      assert.deepEqual([revalidated.status, await revalidated.text()], [304, ''])
-    }
   })
 })
 
