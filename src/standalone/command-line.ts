@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
+import { addAbortSignal } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { VERSION } from '../version.ts'
 import { migrate, start } from './lifecycle.ts'
@@ -17,10 +18,13 @@ const COMMANDS = new Map<string | undefined, () => unknown>([
   ['--migrate', async () => migrate(await readSettings(process.env))],
   ['--ready', () => checkReady(readAddress(process.env))],
 ])
+const READY_TIMEOUT_MS = 5000
 const USAGE_MESSAGE =
   'unknown argument; use --help, --version, --ready or --migrate. Settings are environment variables, such as PORT=4000'
 
 export async function runCommand(args: readonly string[]): Promise<void> {
+  // When the reader of the output exits, or the disk is full, writes emit errors.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   const command = args.length > 1 ? 'too many' : args[0]
   try {
     const handler = COMMANDS.get(command)
@@ -37,18 +41,19 @@ export async function runCommand(args: readonly string[]): Promise<void> {
 }
 
 /** Rejects unless the `/readyz` of a running server returns 200 in time. */
-export async function checkReady({ host, port }: Pick<Settings, 'host' | 'port'>, timeoutMs = 5000): Promise<void> {
+async function checkReady({ host, port }: Pick<Settings, 'host' | 'port'>): Promise<void> {
   const target = isSocketPath(host) ? { socketPath: host } : { host: toConnectableHost(host), port }
   if (target.port === 0)
     throw new SettingError('PORT must not be 0 for --ready; set it to the port that the server listens on')
-  const signal = AbortSignal.timeout(timeoutMs)
+  const signal = AbortSignal.timeout(READY_TIMEOUT_MS)
   const clientRequest = request({ ...target, path: '/readyz', agent: false, signal }).end()
   try {
     const [response] = (await once(clientRequest, 'response')) as [IncomingMessage]
-    const body = await text(response)
+    // Without its own signal, an aborted response never ends, and the process would exit with 0.
+    const body = await text(addAbortSignal(signal, response))
     if (response.statusCode !== 200) throw new Error(`the server is not ready: ${body}`)
   } catch (error) {
-    throw signal.aborted ? new Error(`the server did not respond within ${timeoutMs} ms`) : error
+    throw signal.aborted ? new Error(`the server did not respond within ${READY_TIMEOUT_MS} ms`) : error
   }
 }
 

@@ -13,7 +13,7 @@ import { SettingError } from './settings/variables.ts'
 
 type OnStoreEvent = StoreSettings['onEvent']
 
-/** Signals that arrive within this time of the first SIGINT repeat it. */
+/** A SIGINT within this time of the first one repeats it. */
 const REPEATED_SIGINT_MS = 1000
 
 let isDraining = false
@@ -23,8 +23,6 @@ let isDraining = false
  * @throws SettingError if the server can't open the store or listen on a port
  */
 export async function start(settings: Settings): Promise<void> {
-  // When the reader of the output exits, writes to the closed pipe emit errors.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
   process.on('uncaughtException', (error) => void exit('crash', 1, { reason: describeError(error) }))
   // Each line of the log is JSON, so warnings from Node and from drivers are, too.
   process.removeAllListeners('warning').on('warning', ({ name, message }) => {
@@ -104,7 +102,7 @@ async function openSettingsStore(settings: Settings, onEvent: OnStoreEvent): Pro
 function createStoreEventLog(): OnStoreEvent {
   let lastReason: string | undefined
   return (event, error) => {
-    const reason = typeof error === 'string' ? error : describeError(error)
+    const reason = typeof error === 'string' ? error : getRootCauseMessage(error as Error)
     if (event === 'unreachable' && reason === lastReason) return
     lastReason = reason
     log(event as LogEvent, { reason })
@@ -112,15 +110,15 @@ function createStoreEventLog(): OnStoreEvent {
 }
 
 function listenForStopSignals(settings: Settings, service: PlantServer, store: Store): void {
-  let firstSignalAt: number | undefined
+  let repeatedUntil = 0
   function onSignal(signal: NodeJS.Signals): void {
-    if (firstSignalAt === undefined) {
-      firstSignalAt = performance.now()
-      void stop(signal, settings, service, store)
-      return
+    const now = performance.now()
+    if (!isDraining) {
+      if (signal === 'SIGINT') repeatedUntil = now + REPEATED_SIGINT_MS
+      return void stop(signal, settings, service, store)
     }
     // On Ctrl-C, the terminal signals the whole process group, and npm, nodemon or concurrently then repeat the signal.
-    if (signal === 'SIGINT' && performance.now() - firstSignalAt < REPEATED_SIGINT_MS) return
+    if (signal === 'SIGINT' && now < repeatedUntil) return
     void exit('stop', 1, { reason: `received a second signal, ${signal}`, connections: service.connectionCount() })
   }
   process.removeAllListeners('SIGTERM').removeAllListeners('SIGINT')

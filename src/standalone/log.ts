@@ -107,6 +107,7 @@ export function describeSystemError(error: unknown): string {
 /** Returns the message of the innermost cause of an error, on one line. */
 export function getRootCauseMessage(error: Error): string {
   if (error.cause instanceof Error) return getRootCauseMessage(error.cause)
+  if ('permission' in error) return describeSystemError(error)
   // If connecting fails for several addresses of a host, Node throws an AggregateError without a message.
   if (error instanceof AggregateError) return error.errors.map(getRootCauseMessage).join('; ')
   // OpenSSL error messages end with a line break.

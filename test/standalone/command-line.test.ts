@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createServer } from 'node:net'
 import { suite, test, type TestContext } from 'node:test'
 import { VARIABLES } from '../../src/standalone/settings/table.ts'
 import { VERSION } from '../../src/version.ts'
 import { StandaloneServer, startServer } from '../support/standalone-server.ts'
+import { getPort, listen } from '../support/service.ts'
 import { skipWithoutSqlite } from '../support/skip-reasons.ts'
 import { createTempDirectory } from '../support/temp-files.ts'
 
@@ -23,6 +25,13 @@ suite('the command line', () => {
       assert.notEqual(index, -1, name)
       assert.equal(stdout[index + 1], `      ${description} (${expects})`)
     }
+  })
+
+  test('prints no stack if nobody reads the output', async (t) => {
+    const server = new StandaloneServer({}, ['--help'])
+    t.after(() => server.stop())
+    server.child.stdout.destroy()
+    assert.deepEqual([await server.exited, server.stderr.lines], [0, []])
   })
 
   test('--version prints the version of the package', async (t) => {
@@ -74,6 +83,14 @@ suite('--ready', () => {
     assert.deepEqual(missing, { status: 1, stdout: [], stderr: ['plant-store: connect ECONNREFUSED 127.0.0.1:1'] })
   })
 
+  test('exits with 1 if the response does not end', async (t) => {
+    const server = createServer((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\n'))
+    await listen(server)
+    t.after(() => server.close())
+    const { status, stderr } = await run(t, ['--ready'], { PORT: String(getPort(server)) })
+    assert.deepEqual([status, stderr], [1, ['plant-store: the server did not respond within 5000 ms']])
+  })
+
   test('needs a port', async (t) => {
     const { status, stderr } = await run(t, ['--ready'], { PORT: '0' })
     const message = 'plant-store: PORT must not be 0 for --ready; set it to the port that the server listens on'
@@ -111,18 +128,26 @@ suite('--migrate', () => {
 /** Older versions compile TypeScript with a package, which needs more permissions. */
 const skipWithoutTypes = !process.features.typescript && 'needs Node 22.18 or later'
 
-test('with --permission, the line about a denied access names the resource', { skip: skipWithoutTypes }, async (t) => {
-  const path = join(createTempDirectory(t), 'tokens')
-  writeFileSync(path, 'ada:YWRh\n')
-  const root = join(import.meta.dirname, '../..')
-  const isStable = process.allowedNodeEnvironmentFlags.has('--permission')
-  const flags = [isStable ? '--permission' : '--experimental-permission', `--allow-fs-read=${root}/*`]
-  if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
-  // The tests keep compiled code in a cache.
-  flags.push('--no-warnings', `--allow-fs-write=${root}/node_modules/.cache/*`)
-  const server = new StandaloneServer({ PORT: '0', PLANT_STORE_TOKENS_FILE: path }, [], flags)
-  t.after(() => server.stop())
-  assert.equal(await server.exited, 2)
-  const reason = `ERR_ACCESS_DENIED: --permission denies FileSystemRead for ${path}`
-  assert.deepEqual(server.stderr.lines, [`plant-store: PLANT_STORE_TOKENS_FILE: the file cannot be read (${reason})`])
+suite('with --permission, the line about a denied access names the resource', { skip: skipWithoutTypes }, () => {
+  for (const [name, prefix, message] of [
+    ['PLANT_STORE_TOKENS_FILE', '', 'PLANT_STORE_TOKENS_FILE: the file cannot be read (DENIED)'],
+    ['PLANT_STORE_URL', 'sqlite:', 'cannot open the store at PLANT_STORE_URL: DENIED'],
+  ] as const) {
+    test(name, async (t) => {
+      const path = join(createTempDirectory(t), 'denied')
+      writeFileSync(path, 'ada:YWRh\n')
+      const root = join(import.meta.dirname, '../..')
+      const isStable = process.allowedNodeEnvironmentFlags.has('--permission')
+      const flags = [isStable ? '--permission' : '--experimental-permission', `--allow-fs-read=${root}/*`]
+      if (process.allowedNodeEnvironmentFlags.has('--allow-net')) flags.push('--allow-net')
+      // The tests keep compiled code in a cache.
+      flags.push('--no-warnings', `--allow-fs-write=${root}/node_modules/.cache/*`)
+      const environment = { PORT: '0', PLANT_STORE_WEB_UI: '0', [name]: prefix + path }
+      const server = new StandaloneServer(environment, [], flags)
+      t.after(() => server.stop())
+      assert.equal(await server.exited, 2)
+      const reason = `ERR_ACCESS_DENIED: --permission denies FileSystemRead for ${path}`
+      assert.deepEqual(server.stderr.lines, [`plant-store: ${message.replace('DENIED', reason)}`])
+    })
+  }
 })

@@ -96,6 +96,7 @@ suite('graceful shutdown', () => {
 
   for (const [first, second] of [
     ['SIGTERM', 'SIGTERM'],
+    ['SIGTERM', 'SIGINT'],
     ['SIGINT', 'SIGTERM'],
   ] as const) {
     test(`exits with 1 on ${second} after ${first}`, async (t) => {

@@ -79,9 +79,13 @@ test('failures are logged at most once a second, with their number', async (t) =
   for (let i = 0; i < 20; i++) assert.equal((await server.fetch('/plants')).status, 503)
   server.child.kill('SIGTERM')
   await server.exited
-  const failures = server.stderr.lines
-    .map((line) => JSON.parse(line) as Line)
-    .filter(({ event }) => event === 'failure')
+  const lines = server.stderr.lines.map((line) => JSON.parse(line) as Line)
+  const failures = lines.filter(({ event }) => event === 'failure')
+  const unreachable = lines.filter(({ event }) => event === 'unreachable')
+  assert.deepEqual(
+    unreachable.map(({ reason }) => reason),
+    ['connect ECONNREFUSED 127.0.0.1:1'],
+  )
   assert.ok(failures.length <= 2 + (performance.now() - startedAt) / 1000, `${failures.length} lines`)
   assert.equal(
     failures.reduce((sum, { count }) => sum + Number(count), 0),
