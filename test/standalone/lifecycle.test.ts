@@ -42,12 +42,7 @@ suite('graceful shutdown', () => {
     await idle.send(LIST).waitFor(/\[\]/)
     server.child.kill('SIGTERM')
     await server.waitForLogEvent('drain')
-    await waitUntil(() =>
-      server.connect().then(
-        () => false,
-        () => true,
-      ),
-    )
+    await waitUntil(async () => (await server.connect().catch(() => undefined)) === undefined)
     assert.doesNotMatch(await idle.closed, /</)
     assert.equal(await server.exited, 0)
   })

@@ -128,12 +128,8 @@ suite('the first socket of systemd', () => {
 
   test('can be a Unix socket, for which no command is printed', async (t) => {
     const path = join(createTempDirectory(t), 'plants.sock')
-    const demo = new StandaloneServer(
-      { PLANT_STORE_WEB_UI: '0' },
-      [],
-      [],
-      createSocketActivation({ a: bindSocket(path) }),
-    )
+    const sockets = createSocketActivation({ a: bindSocket(path) })
+    const demo = new StandaloneServer({ PLANT_STORE_WEB_UI: '0' }, [], [], sockets)
     t.after(() => demo.stop())
     await demo.waitUntilServing()
     assert.equal(demo.url, 'the Unix socket that systemd passed')
