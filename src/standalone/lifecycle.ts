@@ -51,17 +51,22 @@ export async function start(settings: Settings): Promise<void> {
   if (settings.tokens === undefined) process.stdout.write(formatWelcome(address, demoToken, settings.webUi))
 }
 
-/** Formats lines to paste into a shell, and a link to open in a browser. */
+/** Formats lines to paste into a shell, the same as in the README, and a link to open in a browser. */
 function formatWelcome({ url, curlOption }: Listening, token: string, hasWebUi: boolean): string {
   const note = `No tokens are configured. This demo token (owner: demo) is valid until the server stops: ${token}\n`
   if (url === undefined) return note
-  const create = String.raw`-H "Authorization: Bearer $TOKEN" --json '{"id":9007199254740993,"name":"Fern"}'`
+  const header = '-H "Authorization: Bearer $TOKEN"'
   const commands = `
-Paste these lines into another terminal to set URL and TOKEN, and to create a plant (with curl 7.82 or later):
+Paste these lines into another terminal to set URL and TOKEN:
 
   export URL='${url}'
   export TOKEN='${token}'
-  curl ${curlOption}-w '\\n' "$URL/plants" ${create}
+
+Then create, list and delete a plant there (with curl 7.82 or later):
+
+  curl ${curlOption}-w '\\n' "$URL/plants" ${header} --json '{"id":9007199254740993,"name":"Fern"}'
+  curl ${curlOption}-w '\\n' "$URL/plants?include=id" ${header}
+  curl ${curlOption}-w '%{http_code}\\n' -X DELETE "$URL/plants/9007199254740993" ${header}
 `
   if (!hasWebUi || curlOption !== '') return note + commands
   return `${note}${commands}
