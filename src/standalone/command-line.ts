@@ -23,8 +23,9 @@ const USAGE_MESSAGE =
   'unknown argument; use --help, --version, --ready or --migrate. Settings are environment variables, such as PORT=4000'
 
 export async function runCommand(args: readonly string[]): Promise<void> {
-  // When the reader of the output exits, or the disk is full, writes emit errors.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+  // When the reader of the output exits, or the disk is full, writes emit errors. A running server goes on, and later
+  // exits with a status of its own.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => (process.exitCode = 1))
   const command = args.length > 1 ? 'too many' : args[0]
   try {
     const handler = COMMANDS.get(command)

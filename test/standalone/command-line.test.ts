@@ -27,11 +27,11 @@ suite('the command line', () => {
     }
   })
 
-  test('prints no stack if nobody reads the output', async (t) => {
+  test('exits with 1, without a stack, if nobody reads the output', async (t) => {
     const server = new StandaloneServer({}, ['--help'])
     t.after(() => server.stop())
     server.child.stdout.destroy()
-    assert.deepEqual([await server.exited, server.stderr.lines], [0, []])
+    assert.deepEqual([await server.exited, server.stderr.lines], [1, []])
   })
 
   test('--version prints the version of the package', async (t) => {
