@@ -24,7 +24,7 @@ const IMPORT_DIRECTION = [
   allowImports(['src/plants/*.ts'], '../', ['plants/']),
   allowImports(['src/stores/*.ts', 'src/conformance/*.ts'], '../', ['plants/', 'stores/']),
   allowImports(['src/stores/*/*.ts'], '../../', ['plants/'], ['stores/']),
-  allowImports(['src/http/*.ts'], '../', ['plants/'], ['operations.ts', 'options.ts']),
+  allowImports(['src/http/*.ts'], '../', ['plants/']),
   allowImports(['src/http-server/*.ts'], '../', ['http/']),
   allowImports(['src/operations.ts'], './', ['http/', 'plants/'], ['options.ts']),
   allowImports(['src/openapi/*.ts'], '../', ['http/', 'plants/', 'operations.ts']),
@@ -86,11 +86,6 @@ export default defineConfig(
       '@typescript-eslint/no-unnecessary-type-parameters': 'off',
       '@typescript-eslint/only-throw-error': ['error', { allow: THROWABLE }],
       '@typescript-eslint/prefer-promise-reject-errors': ['error', { allow: THROWABLE, allowThrowingUnknown: true }],
-      // `isNativeError` is deprecated in favor of `Error.isError`, which requires Node 24.
-      '@typescript-eslint/no-deprecated': [
-        'error',
-        { allow: [{ from: 'package', package: 'node:util/types', name: 'isNativeError' }] },
-      ],
       '@typescript-eslint/no-confusing-void-expression': [
         'error',
         { ignoreArrowShorthand: true, ignoreVoidReturningFunctions: true },

@@ -8,7 +8,7 @@ export interface Case {
   /** Returns the nth request of a run. */
   readonly request: (n: number) => string
   readonly status: number
-  /** The length of each response body in bytes. Undefined if the contestants' bodies differ, as those of errors do. */
+  /** The length of each response body in bytes. Undefined if the contestants send different bodies, as for errors. */
   readonly bodyBytes?: number
   /** Whether each request uses up one of the plants that were created before. */
   readonly deletesPlants?: true

@@ -98,7 +98,7 @@ function publish(file: string, summary: string): void {
   const figures = `${heading}\n\n${summary}`
   const text = readFileSync(file, 'utf8')
   const marked = /(?<=<!-- figures -->\n)[^]*(?=\n<!-- end of figures -->)/
-  if (!marked.test(text)) throw new Error(`${file} has no place for the figures`)
+  if (!marked.test(text)) throw new Error(`${file} lacks the comments between which the figures belong`)
   writeFileSync(
     file,
     text.replace(marked, () => `\n${figures}\n`),

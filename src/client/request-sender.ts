@@ -203,7 +203,7 @@ function createTimeouts() {
     const timer = setTimeout(stop, Math.min(ms, MAX_TIMER_MS))
     try {
       for (const signal of signals) {
-        // Adding the same listener again has no effect.
+        // A listener that was already added is not added again.
         signal.addEventListener('abort', onAbort)
         callbacks.set(signal, (callbacks.get(signal) ?? new Set()).add(stop))
       }

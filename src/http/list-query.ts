@@ -44,7 +44,7 @@ export function describeInteger(
   // Integers of up to nine digits are in every range. The checks below are slower.
   if (text === undefined || /^(?:0|[1-9][0-9]{0,8})$/.test(text)) return undefined
   if (text === '') return 'is empty'
-  // Don't report a leading `+` as a sign: it might be a space that the host re-encoded.
+  // A leading `+` isn't reported as a sign, because `+` stands for a space in a query.
   if (min === 0 && /^-[0-9]+$/.test(text)) return 'has a sign'
   if (/^-?0[0-9]+$/.test(text)) return 'has a leading zero'
   if (!/^-?[0-9]+$/.test(text)) return 'is not a decimal integer'

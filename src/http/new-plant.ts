@@ -9,9 +9,6 @@ type MemberName = keyof NewPlant
 const TEXTS = Object.keys(PLANT_TEXTS) as (keyof Plant)[]
 const MEMBERS: readonly MemberName[] = ['id', ...TEXTS]
 
-/** V8 keeps a whole body in memory for as long as any part of it exists, so the texts of larger bodies are copied. */
-const MAX_RETAINED_BYTES = 1024
-
 /**
  * Parses and validates a request body: bytes, or the object that one of the host's parsers has made of them.
  * @throws HttpError 40001 or 40002, whose message says what is wrong with each invalid member
@@ -35,12 +32,6 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
   for (const name of TEXTS) checkText(name, plant[name], problems)
   for (const name of repeated) problems.push(`${name} is repeated`)
   if (problems.length > 0) throw new HttpError('invalidPlant', `The plant is invalid: ${problems.join('; ')}.`)
-
-  if (Buffer.isBuffer(body) && body.length > MAX_RETAINED_BYTES) {
-    for (const name of TEXTS) {
-      if (plant[name] !== undefined) plant[name] = Buffer.from(plant[name] as string).toString()
-    }
-  }
   return plant as unknown as NewPlant
 }
 

@@ -39,7 +39,7 @@ export async function start(settings: Settings): Promise<void> {
   })
 
   const scheme = schemeOf(settings.storeUrl.current())!
-  const store = await openSettingsStore(settings, createStoreEventLog())
+  const store = await openSettingsStore(settings, logStoreEvent)
   const { service, admin } = createServers(settings, { store, scheme, authenticate, isDraining: () => isDraining })
   // Listen on the service port last, so that no client connects to a server that then fails to start.
   const adminAddress = admin && (await listenOnAdminPort(admin.server, settings))
@@ -103,16 +103,9 @@ async function openSettingsStore(settings: Settings, onEvent: OnStoreEvent): Pro
   }
 }
 
-/** The store reports `unreachable` after every attempt, so a repeated reason is logged only once. */
-function createStoreEventLog(): OnStoreEvent {
-  let lastReason: string | undefined
-  return (event, error) => {
-    const reason = typeof error === 'string' ? error : getRootCauseMessage(error as Error)
-    if (event === 'unreachable' && reason === lastReason) return
-    lastReason = reason
-    log(event as LogEvent, { reason })
-  }
-}
+/** The stack of the error would describe only the driver. */
+const logStoreEvent: OnStoreEvent = (event, reason) =>
+  log(event as LogEvent, { reason: typeof reason === 'string' ? reason : getRootCauseMessage(reason as Error) })
 
 function listenForStopSignals(settings: Settings, service: PlantServer, store: Store): void {
   let repeatedUntil = 0

@@ -6,8 +6,14 @@ import { createObservedServer, type PlantServer } from '../http-server/create-se
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { createCors } from './cors.ts'
-import { createDescription, createEndpointListener, createHealthChecks } from './endpoints.ts'
-import { createReadiness, reply, type Endpoint } from './endpoints.ts'
+import {
+  createDescription,
+  createEndpointListener,
+  createHealthChecks,
+  createReadiness,
+  reply,
+  type Endpoint,
+} from './endpoints.ts'
 import { createThrottledLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { createFailureLog, getRequestId, logResponse } from './request-log.ts'
@@ -59,12 +65,8 @@ export function createServers(
     endpoints,
     (request, response) => {
       // If a preflight for an unknown path failed, the browser would report a CORS error instead of the 404.
-      const isPreflight = cors?.isPreflight(request) === true
-      plants(
-        request,
-        response,
-        isPreflight ? () => void reply(request, response, PREFLIGHT, undefined, onResponse) : undefined,
-      )
+      const answerPreflight = (): void => void reply(request, response, PREFLIGHT, undefined, onResponse)
+      plants(request, response, cors?.isPreflight(request) === true ? answerPreflight : undefined)
     },
     onResponse,
   )

@@ -2,13 +2,15 @@ import type { MaybePromise, Store } from '../plants/store.ts'
 import { memoryStore } from './memory-store.ts'
 import type { PostgresSettings } from './postgres/open-postgres.ts'
 
+export { DEFAULT_TABLE, TABLE_NAME } from './postgres/send.ts'
+
 /** The settings of the standalone server that concern its store. Other stores need a part of those for Postgres. */
 export type StoreSettings = PostgresSettings
 
 interface StoreScheme {
   readonly example: string
   readonly pattern: RegExp
-  /** Opens the store. The code for the database is imported only when this function is called. */
+  /** Opens the store. Only now are the driver and the code that uses it imported. */
   readonly open: (url: string, settings: StoreSettings) => MaybePromise<Store>
 }
 

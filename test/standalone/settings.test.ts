@@ -21,7 +21,12 @@ suite('settings', () => {
     ['HOST', 'a host name, an IP address, or the absolute path of a Unix socket of at most 103 bytes', '', ' a', 'a b'],
     ['PORT', 'an integer from 0 to 65535', '', '-1', '65536', '1.5', '0x1', '01', ' 1', '3000\r'],
     ['PLANT_STORE_MIGRATE', '1 or 0', '', 'true', '2'],
-    ['PLANT_STORE_URL', 'a URL: memory:, sqlite:plants.db or postgres://user:password@host/database', '', 'mysql://a'],
+    [
+      'PLANT_STORE_URL',
+      'a URL such as memory:, sqlite:plants.db, postgres://user:password@host/database',
+      '',
+      'mysql://a',
+    ],
     ['PLANT_STORE_POSTGRES_TABLE', 'a schema and a table, such as public.plants', '', 'a', 'a.b c', 'a.b.c'],
     ['PLANT_STORE_CORS_ORIGINS', ORIGINS, '', 'a.example', 'https://A.example/', 'https://*.example'],
     ['PLANT_STORE_MAX_LIMIT', 'an integer from 1 to 2147483647', '0', 'none'],
@@ -110,7 +115,7 @@ suite('settings files', () => {
   test('contain a URL on one line', async (t) => {
     const settings = await readSettings({ PLANT_STORE_URL_FILE: createTempFile(t, '\ufeffsqlite:a.db\r\n') })
     assert.equal(settings.storeUrl.current(), 'sqlite:a.db')
-    const expects = 'a URL: memory:, sqlite:plants.db or postgres://user:password@host/database'
+    const expects = 'a URL such as memory:, sqlite:plants.db, postgres://user:password@host/database'
     for (const content of ['sqlite:a.db\nsqlite:b.db\n', '', 'plants.db']) {
       const environment = { PLANT_STORE_URL_FILE: createTempFile(t, content) }
       await rejects(environment, `PLANT_STORE_URL_FILE must be ${expects}`)

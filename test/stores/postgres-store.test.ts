@@ -3,7 +3,8 @@ import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import { applyMigrations, MIGRATIONS, postgresStore, schema } from '../../src/stores/postgres/postgres-store.ts'
+import { postgresStore, schema } from '../../src/stores/postgres/postgres-store.ts'
+import { applyMigrations, MIGRATIONS } from '../../src/stores/postgres/send.ts'
 import { openDatabase, skipWithoutPostgres } from '../support/postgres-database.ts'
 
 const PAGE = { limit: 1000, maxBytes: 131_072 }

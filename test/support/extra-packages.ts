@@ -22,12 +22,9 @@ export const skipWithoutPeers: string | false = skipUnlessInstalled(PEERS_DIRECT
 export const skipWithoutTools: string | false = skipUnlessInstalled(TOOLS_DIRECTORY, 'tools')
 
 /**
- * Loads a package that is installed in `test/peers`. The caller declares the exports that it uses, because lint and the
+ * Imports a package that is installed in `test/tools`. The caller declares the exports that it uses, because lint and the
  * type check have to work without the package.
  */
-export const requirePeer: (name: string) => unknown = createRequire(PEERS_DIRECTORY)
-
-/** Imports a package that is installed in `test/tools`. The caller declares its exports, as for {@link requirePeer}. */
 export async function importTool<Exports>(name: string): Promise<Exports> {
   return (await import(pathToFileURL(createRequire(TOOLS_DIRECTORY).resolve(name)).href)) as Exports
 }

@@ -47,7 +47,7 @@ export async function runFiles(groups, { nodeArgs, concurrency, limitSeconds, pr
 
 async function runGroup(name, files, [resultsPath, outputPath], nodeArgs, limitSeconds, running) {
   writeFileSync(resultsPath, '')
-  // A file instead of a pipe: a pipe stays open as long as any process that has inherited it.
+  // The output goes to a file, because a pipe stays open until all processes that have inherited it have ended.
   const output = openSync(outputPath, 'w')
   const env = { ...process.env, TEST_RESULTS: resultsPath, NODE_OPTIONS: REPORTER }
   const stdio = ['ignore', output, output]

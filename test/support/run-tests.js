@@ -32,7 +32,7 @@ const FILES_PER_PROCESS = 8
 const SLOWEST_FOLDERS = ['contract', 'hostile', 'package', 'standalone', 'stores'].map((name) => `test/${name}`)
 
 /** Files that need their own process, for example because they measure CPU time or memory. */
-const ALONE = /\.slow\.ts$|\/(?:run-files|new-plant)\.test\.ts$/
+const ALONE = /\.slow\.ts$|\/run-files\.test\.ts$/
 
 const allFiles = listFiles('test').sort()
 const tests = allFiles.filter((path) => path.endsWith('.test.ts'))

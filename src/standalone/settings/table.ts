@@ -1,6 +1,6 @@
 import { LIMITS } from '../../http-server/create-server.ts'
 import { DEFAULT_OPTIONS, MAX_BODY_BYTES } from '../../options.ts'
-import { schemeOf } from '../../stores/open-store.ts'
+import { DEFAULT_TABLE, schemeOf, STORE_URL_EXAMPLES, TABLE_NAME } from '../../stores/open-store.ts'
 import { ENTRY_FORMAT, parseTokenList, type Tokens } from './tokens.ts'
 import {
   checkVariableNames,
@@ -47,17 +47,17 @@ export const VARIABLES = {
     'PLANT_STORE_URL',
     'memory:',
     'where plants are stored',
-    'a URL: memory:, sqlite:plants.db or postgres://user:password@host/database',
+    `a URL such as ${STORE_URL_EXAMPLES.join(', ')}`,
     (url) => schemeOf(url) !== undefined,
   ),
   storeUrlFile: text('PLANT_STORE_URL_FILE', undefined, 'PLANT_STORE_URL in a file', 'the path of a file'),
   migrate: flag('PLANT_STORE_MIGRATE', '1', 'whether to create the table or the SQLite file if it does not exist'),
   postgresTable: text(
     'PLANT_STORE_POSTGRES_TABLE',
-    'public.plant_store_plants',
+    DEFAULT_TABLE,
     'the table of the plants',
     'a schema and a table, such as public.plants',
-    (table) => /^(?:(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")(?:\.(?!$)|$)){2}$/.test(table),
+    (table) => TABLE_NAME.test(table),
   ),
   postgresPoolSize: integer('PLANT_STORE_POSTGRES_POOL_SIZE', '10', 'the maximum number of connections', {
     max: 10_000,

@@ -33,8 +33,8 @@ export function parseTokenFile(variable: string, text: string): Tokens {
 function parseEntries(entries: readonly (readonly [position: string, entry: string])[]): Tokens {
   const tokens = new Map<string, Caller>()
   for (const [position, entry] of entries) {
-    const groups = ENTRY.exec(entry)?.groups as { owner: string } | Record<string, string | undefined> | undefined
-    if (groups?.owner === undefined) throw new SettingError(`${position} must be ${ENTRY_FORMAT}`)
+    const groups = ENTRY.exec(entry)?.groups
+    if (groups === undefined) throw new SettingError(`${position} must be ${ENTRY_FORMAT}`)
     const { owner, digest, token, read } = groups as { owner: string } & Partial<Record<string, string>>
     const tokenDigest = digest === undefined ? digestToken(token!) : Buffer.from(digest, 'hex').toString('latin1')
     if (UNSET_TOKENS.has(tokenDigest)) {

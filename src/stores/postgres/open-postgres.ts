@@ -6,7 +6,8 @@ import { setTimeout } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient, PoolConfig } from 'pg'
 import { isUnavailable, StoreUnavailableError, type Store } from '../../plants/store.ts'
-import { applyMigrations, postgresStore, type ConnectionPool } from './postgres-store.ts'
+import { postgresStore } from './postgres-store.ts'
+import { applyMigrations, type ConnectionPool } from './send.ts'
 
 /** The settings of the standalone server that concern its store. */
 export interface PostgresSettings {

@@ -6,7 +6,8 @@
 import { Buffer } from 'node:buffer'
 import { MAX_INT64, MIN_INT64, type NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
-import { createBatcher, createPrepare, type ConnectionPool } from './send.ts'
+import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, MIGRATIONS, TABLE_NAME } from './send.ts'
+import type { ConnectionPool } from './send.ts'
 
 export type { ConnectionPool } from './send.ts'
 
@@ -44,23 +45,10 @@ export interface PostgresStore extends Store {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-const createTable = (table: string): string => `CREATE TABLE IF NOT EXISTS ${table} (
-  owner text COLLATE "C" NOT NULL,
-  id bigint NOT NULL,
-  name text NOT NULL,
-  tag text,
-  PRIMARY KEY (owner, id)
-)`
-
 /** The SQL that creates the table, for applications with migrations of their own. */
-export const schema: string = createTable('public.plant_store_plants')
-
-/**
- * The migrations, oldest first, by a column that each of them adds: if the table has it, the migration has been applied.
- * Several processes can apply a migration at the same time, so its SQL must be idempotent. Processes of the previous
- * version keep running, so a new column must be nullable or have a default: `ALTER TABLE … ADD COLUMN IF NOT EXISTS`.
- */
-export const MIGRATIONS: Readonly<Record<string, (table: string) => string>> = { owner: createTable }
+export const schema: string = Object.values(MIGRATIONS)
+  .map((sql) => sql(DEFAULT_TABLE))
+  .join(';\n')
 
 /**
  * Creates a store that keeps plants in a Postgres database. Any number of service processes can share the database.
@@ -85,12 +73,12 @@ export const MIGRATIONS: Readonly<Record<string, (table: string) => string>> = {
  * createServer(plants).listen(3000)
  */
 export function postgresStore(pool: ConnectionPool, options: PostgresStoreOptions = {}): PostgresStore {
-  const { table = 'public.plant_store_plants', timeoutMs = 4500, onWarning } = options
+  const { table = DEFAULT_TABLE, timeoutMs = 4500, onWarning } = options
   // The message doesn't quote the value, which could be a URL with a password.
   if (typeof (pool as Partial<ConnectionPool> | null | undefined)?.query !== 'function') {
     throw new TypeError(`pool must be a connection pool with a query method, not a value of type ${typeof pool}`)
   }
-  if (!/^(?:(?:[a-z_][a-z0-9_]*|"(?:[^"\0]|"")+")(?:\.(?!$)|$)){2}$/.test(table)) {
+  if (!TABLE_NAME.test(table)) {
     throw new TypeError(`options.table must be a schema and a table, such as "public.plants", not ${table}`)
   }
   const prepare = createPrepare(pool, timeoutMs, onWarning)
@@ -163,14 +151,4 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     migrate: () => applyMigrations(pool, table),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }
-}
-
-/** Applies the migrations that the table lacks. Without any, it only needs the privilege to connect. */
-export async function applyMigrations(pool: ConnectionPool, table: string, migrations = MIGRATIONS): Promise<void> {
-  const send = (text: string, values: unknown[]) => pool.query({ text, values, rowMode: 'array' })
-  const text = 'SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND NOT attisdropped'
-  const columns = (await send(text, [table])).rows.flat()
-  const missing = Object.entries(migrations).filter(([column]) => !columns.includes(column))
-  // `IF NOT EXISTS` fails if another process is doing the same at this moment. The second attempt succeeds.
-  for (const [, sql] of missing) await send(sql(table), []).catch(() => send(sql(table), []))
 }

@@ -22,15 +22,12 @@ export interface ConnectionPool {
   listenerCount?(event: 'error'): number
 }
 
-/** Returns a function that sends a statement with the given values. */
-export type Prepare = (text: string) => (values: unknown[]) => ReturnType<ConnectionPool['query']>
-
-/** Prepares statements, unless a connection pooler turns out not to keep them. */
+/** Returns a function that prepares a statement, unless a connection pooler turns out not to keep statements. */
 export function createPrepare(
   pool: ConnectionPool,
   query_timeout: number,
   onWarning?: (message: string) => void,
-): Prepare {
+): (text: string) => (values: unknown[]) => ReturnType<ConnectionPool['query']> {
   let isPreparing = true
   // The pool replaces an idle connection that breaks. Without a listener, its error would crash the process.
   if (pool.listenerCount?.('error') === 0) pool.on?.('error', () => undefined)
@@ -129,4 +126,33 @@ export function createBatcher(
       return (await insert([row]))[0]!
     }
   }
+}
+
+export const DEFAULT_TABLE = 'public.plant_store_plants'
+/** Matches the names of a schema and a table, as in SQL. */
+export const TABLE_NAME = /^(?:(?:[a-z_][a-z0-9_]*|"(?:[^"\0]|"")+")(?:\.(?!$)|$)){2}$/
+
+/**
+ * The migrations, oldest first, by a column that each of them adds: if the table has it, the migration has been applied.
+ * Several processes can apply a migration at the same time, so its SQL must be idempotent. Processes of the previous
+ * version keep running, so a new column must be nullable or have a default: `ALTER TABLE … ADD COLUMN IF NOT EXISTS`.
+ */
+export const MIGRATIONS: Readonly<Record<string, (table: string) => string>> = {
+  owner: (table) => `CREATE TABLE IF NOT EXISTS ${table} (
+  owner text COLLATE "C" NOT NULL,
+  id bigint NOT NULL,
+  name text NOT NULL,
+  tag text,
+  PRIMARY KEY (owner, id)
+)`,
+}
+
+/** Applies the migrations that the table lacks. Without any, it only needs the privilege to connect. */
+export async function applyMigrations(pool: ConnectionPool, table: string, migrations = MIGRATIONS): Promise<void> {
+  const send = (text: string, values: unknown[]) => pool.query({ text, values, rowMode: 'array' })
+  const text = 'SELECT attname FROM pg_attribute WHERE attrelid = to_regclass($1) AND NOT attisdropped'
+  const columns = (await send(text, [table])).rows.flat()
+  const missing = Object.entries(migrations).filter(([column]) => !columns.includes(column))
+  // `IF NOT EXISTS` fails if another process is doing the same at this moment. The second attempt succeeds.
+  for (const [, sql] of missing) await send(sql(table), []).catch(() => send(sql(table), []))
 }
