@@ -32,7 +32,7 @@ export function memoryStore(): MemoryStore {
       if (index > 0 && plants[index - 1]!.id === plant.id) return false
       const { id, name, tag } = plant
       const bytes = Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
-      plants.splice(index, 0, { id, name, tag, json: encodePlant(plant, false), bytes })
+      plants.splice(index, 0, { id, name, tag, json: undefined, bytes })
       if (plants.length > MAX_BLOCK_SIZE) {
         const moved = plants.splice(MAX_BLOCK_SIZE / 2)
         blocks.splice(blockIndex + 1, 0, { id: moved[0]!.id, plants: moved })
@@ -48,8 +48,10 @@ export function memoryStore(): MemoryStore {
         const { plants } = blocks[blockIndex]!
         for (; index < plants.length; index++) {
           if (page.length === limit || bytes >= maxBytes) return { plants: page, hasMore: true }
-          page.push(plants[index]!)
-          bytes += plants[index]!.bytes
+          const plant = plants[index]!
+          plant.json ??= encodePlant(plant, false)
+          page.push(plant)
+          bytes += plant.bytes
         }
       }
       return { plants: page, hasMore: false }
@@ -68,6 +70,8 @@ export function memoryStore(): MemoryStore {
 }
 
 interface StoredPlant extends EncodedPlant {
+  /** Undefined until the plant is first listed. */
+  json: string | undefined
   /** The size of the texts in UTF-8. */
   readonly bytes: number
 }
