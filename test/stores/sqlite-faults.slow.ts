@@ -1,8 +1,8 @@
 // A writer process is killed, or its system calls fail. Then the plants in its file are compared with what it reported.
 import assert from 'node:assert/strict'
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { suite, test } from 'node:test'
@@ -10,10 +10,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
-import type { CleanupScope } from '../support/child-process.ts'
+import { startChild, type CleanupScope } from '../support/child-process.ts'
 import { skipWithoutMountNamespace, skipWithoutSqlite, skipWithoutStrace } from '../support/skip-reasons.ts'
 import { createDatabasePath, listIds, openDatabase } from '../support/sqlite-file.ts'
-import { createTempDirectory } from '../support/temp-files.ts'
+import { createTempDirectory, createTempFile } from '../support/temp-files.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
 const WRITER = fileURLToPath(new URL('../support/sqlite-writer.ts', import.meta.url))
 const writerCommand = (...args: unknown[]): string[] => [...process.execArgv, WRITER, ...args.map(String)]
@@ -132,16 +133,18 @@ test('48 kills of processes that share a file lose no acknowledged write', { ski
   const path = createDatabasePath(t)
   const lines: string[] = []
   async function startAndKill(number: number): Promise<void> {
-    const child = spawn(process.execPath, writerCommand(path, 1e6, number * 1e6), {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    // A file, because a write to a full pipe fails.
+    const output = createTempFile(t, '')
+    const file = openSync(output, 'a')
+    const child = startChild(t, process.execPath, writerCommand(path, 1e6, number * 1e6), {
+      stdio: ['ignore', file, 'inherit'],
     })
-    let output = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-    await once(child.stdout, 'data')
+    closeSync(file)
+    await waitUntil(() => statSync(output).size > 0)
     await sleep(200 * Math.random())
-    child.kill('SIGKILL')
-    await once(child, 'close')
-    lines.push(...output.split('\n'))
+    assert.ok(child.kill('SIGKILL'), 'the writer has exited by itself')
+    await once(child, 'exit')
+    lines.push(...readFileSync(output, 'utf8').split('\n'))
   }
   for (let round = 0; round < 12; round++) {
     await Promise.all([0, 1, 2, 3].map((i) => startAndKill(4 * round + i)))
