@@ -150,6 +150,33 @@ describe('tables that the store cannot use', () => {
     )
   })
 
+  test('identical lists that arrive together share a statement, and no others do', async (t) => {
+    const pool = (await openDatabase(t)).openPool()
+    let sent = 0
+    const query: typeof pool.query = (...args: unknown[]) => {
+      sent++
+      return (pool.query as (...args: unknown[]) => never)(...args)
+    }
+    const store = postgresStore({ query })
+    await store.migrate()
+    await Promise.all([store.create('ada', plant(1n)), store.create('ada', plant(2n)), store.create('bob', plant(3n))])
+    const requests = ['ada', 'ada', 'bob', 'ada'].map((owner, i) => [owner, { ...PAGE, limit: i < 3 ? 9 : 1 }] as const)
+
+    sent = 0
+    const pages = await Promise.all(requests.map(([owner, request]) => store.list(owner, request)))
+
+    assert.deepEqual(
+      pages.map(({ plants, hasMore }) => [...plants.map(({ id }) => id), hasMore]),
+      [
+        [1n, 2n, false],
+        [1n, 2n, false],
+        [3n, false],
+        [1n, true],
+      ],
+    )
+    assert.equal(sent, 3)
+  })
+
   test('ids are exact if the application parses int8 as a number', async (t) => {
     const pool = (await openDatabase(t)).openPool({
       types: { getTypeParser: (oid: number) => (oid === 20 ? Number : String) },

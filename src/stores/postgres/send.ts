@@ -98,20 +98,26 @@ export function createBatcher(
 ): (...row: Row) => Promise<boolean> {
   /** The batch that the next create joins. */
   let batch: { readonly rows: Row[]; readonly results: Promise<boolean[]> } | undefined
-  let previous: Promise<unknown> = Promise.resolve()
+  /** Settles when the statement in flight, and those that wait for it, have ended. */
+  let inFlight: Promise<unknown> | undefined
 
   function openBatch(): NonNullable<typeof batch> {
     const rows: Row[] = []
-    const expiresAt = performance.now() + timeoutMs
-    const results = previous.then(async () => {
-      // Requests that have arrived in the meantime, and those of callers that continue, share the statement.
-      await setImmediate()
-      if (batch?.rows === rows) batch = undefined
-      if (performance.now() <= expiresAt) return insert(rows)
-      throw new StoreUnavailableError('The create timed out before it was sent.')
-    })
-    previous = results.catch(() => undefined)
+    const results = insertNext(rows, inFlight)
+    const ended: Promise<unknown> = results
+      .catch(() => undefined)
+      .then(() => inFlight === ended && (inFlight = undefined))
+    inFlight = ended
     return { rows, results }
+  }
+
+  async function insertNext(rows: readonly Row[], previous: Promise<unknown> | undefined): Promise<boolean[]> {
+    const expiresAt = performance.now() + timeoutMs
+    // The callers of the previous statement may go on with further creates, which then share this one.
+    await previous?.then(() => setImmediate())
+    if (batch?.rows === rows) batch = undefined
+    if (performance.now() <= expiresAt) return insert(rows)
+    throw new StoreUnavailableError('The create timed out before it was sent.')
   }
 
   return async (...row) => {
