@@ -36,7 +36,7 @@ export function isSamePlant(a: Omit<ListedPlant, 'id'>, b: Omit<ListedPlant, 'id
  */
 export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
   // The first 0 is a placeholder for the id.
-  return JSON.stringify({ id: 0, name, tag }).replace('0', String(id))
+  return JSON.stringify({ id: 0, name, tag } satisfies Record<keyof NewPlant, unknown>).replace('0', String(id))
 }
 
 /**

@@ -10,7 +10,7 @@ type Check = (store: TestedStore, whileBroken: <T>(run: () => Promise<T>) => Pro
 
 const owner = 'owner'
 const plantsOf = (ids: readonly bigint[]): NewPlant[] =>
-  ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }))
+  ids.map((id) => ({ id, name: `Plant ${id}`, tag: `Tag ${id}` }) satisfies Required<NewPlant>)
 const idsBelow = (count: number): bigint[] => Array.from({ length: count }, (_, i) => BigInt(i))
 const plantsNamed = (...names: string[]): NewPlant[] =>
   names.map((name, i) => ({ id: BigInt(i), name, ...(i % 2 === 1 && { tag: name }) }))

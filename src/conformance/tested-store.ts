@@ -46,7 +46,7 @@ export class TestedStore {
 
     const returned = (page.plants as (NewPlant | null)[]).map((plant) => pickMembers(plant ?? {}))
     assert.ok(returned.length <= limit, `${call} returned ${returned.length} plants, although limit is ${limit}.`)
-    const bytes = returned.reduce((sum, { name, tag = '' }) => sum + Buffer.byteLength(`${name}${tag}`), 0)
+    const bytes = returned.reduce((sum, { name, tag }) => sum + Buffer.byteLength([name, tag].join('')), 0)
     const expected = plants.slice(0, bytes < maxBytes ? limit : returned.length).map(pickMembers)
     for (const [i, plant] of expected.entries()) {
       assert.ok(returned[i] !== undefined, `${call} didn't return ${quote(plant)}, which the owner has.`)
@@ -75,6 +75,6 @@ function explainResult(method: string, args: readonly unknown[], result: unknown
   return `${formatCall(method, args)} returned ${quote(result)}, although the owner ${state}.`
 }
 
-const pickMembers = ({ id, name, tag }: Partial<NewPlant>) => ({ id, name, tag })
+const pickMembers = ({ id, name, tag }: Partial<NewPlant>): Record<keyof NewPlant, unknown> => ({ id, name, tag })
 const formatCall = (method: string, args: readonly unknown[]): string => `${method}(${args.map(quote).join(', ')})`
 export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 60 })

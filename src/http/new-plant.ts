@@ -1,13 +1,12 @@
 import { Buffer } from 'node:buffer'
-import { isInt64, MAX_INT64, MIN_INT64, PLANT_TEXTS, type NewPlant, type Plant } from '../plants/plant.ts'
+import { isInt64, MAX_INT64, MIN_INT64, PLANT_TEXTS, TEXT_NAMES, type NewPlant, type Plant } from '../plants/plant.ts'
 import type { ParsedBody } from './body.ts'
 import { HttpError } from './errors.ts'
 import { parseJson, type JsonValue } from './json.ts'
 
 type MemberName = keyof NewPlant
 
-const TEXTS = Object.keys(PLANT_TEXTS) as (keyof Plant)[]
-const MEMBERS: readonly MemberName[] = ['id', ...TEXTS]
+const MEMBERS: readonly MemberName[] = ['id', ...TEXT_NAMES]
 
 /**
  * Parses and validates a request body: bytes, or the object that one of the host's parsers has made of them.
@@ -29,7 +28,7 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
 
   const problems: string[] = []
   checkId(plant.id, problems)
-  for (const name of TEXTS) checkText(name, plant[name], problems)
+  for (const name of TEXT_NAMES) checkText(name, plant[name], problems)
   for (const name of repeated) problems.push(`${name} is repeated`)
   if (problems.length > 0) throw new HttpError('invalidPlant', `The plant is invalid: ${problems.join('; ')}.`)
   return plant as unknown as NewPlant

@@ -22,7 +22,7 @@ export type PlantStoreDescription = Readonly<{
   webhooks: Readonly<Record<string, never>>
 }>
 
-const EXAMPLE_PLANT = { name: 'Monstera deliciosa', tag: 'tropical' }
+const EXAMPLE_PLANT = Object.fromEntries(Object.entries(PLANT_TEXTS).map(([name, { example }]) => [name, example]))
 
 /**
  * Any text without U+0000. Patterns can't require well-formed Unicode. The escape is `\x00`, because some client

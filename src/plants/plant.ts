@@ -12,13 +12,17 @@ export interface NewPlant extends Plant {
   readonly id: bigint
 }
 
-/** The texts of a plant, in the order of responses. Validation and the interface description derive from this table. */
+/**
+ * The texts of a plant, in the order of responses. Validation, the columns of the stores and the interface description
+ * derive from this table.
+ */
 export const PLANT_TEXTS: Readonly<
-  Record<keyof Plant, { readonly isRequired: boolean; readonly description: string }>
+  Record<keyof Plant, { readonly isRequired: boolean; readonly description: string; readonly example: string }>
 > = {
-  name: { isRequired: true, description: 'The name of the plant.' },
-  tag: { isRequired: false, description: 'A tag that specifies the type of the plant.' },
+  name: { isRequired: true, description: 'The name of the plant.', example: 'Monstera deliciosa' },
+  tag: { isRequired: false, description: 'A tag that specifies the type of the plant.', example: 'tropical' },
 }
+export const TEXT_NAMES = Object.keys(PLANT_TEXTS) as readonly (keyof Plant)[]
 
 export const MIN_INT64: bigint = -(2n ** 63n)
 export const MAX_INT64: bigint = 2n ** 63n - 1n

@@ -1,6 +1,5 @@
-import { Buffer } from 'node:buffer'
 import { encodePlant, type EncodedPlant } from '../plants/plant.ts'
-import type { Store } from '../plants/store.ts'
+import { byteLengthOf, type Store } from '../plants/store.ts'
 
 /** A store that keeps plants in memory. */
 export interface MemoryStore extends Store {
@@ -30,9 +29,7 @@ export function memoryStore(): MemoryStore {
       if (blocks === undefined) blocksByOwner.set(owner, (blocks = [{ id: plant.id, plants: [] }]))
       const { plants, index, blockIndex } = locate(blocks, plant.id)
       if (index > 0 && plants[index - 1]!.id === plant.id) return false
-      const { id, name, tag } = plant
-      const bytes = Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
-      plants.splice(index, 0, { id, name, tag, json: undefined, bytes })
+      plants.splice(index, 0, { ...plant, json: undefined, bytes: byteLengthOf(plant) })
       if (plants.length > MAX_BLOCK_SIZE) {
         const moved = plants.splice(MAX_BLOCK_SIZE / 2)
         blocks.splice(blockIndex + 1, 0, { id: moved[0]!.id, plants: moved })

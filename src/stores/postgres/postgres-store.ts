@@ -3,10 +3,10 @@
  * @module plant-store/postgres
  */
 
-import { Buffer } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
-import { MAX_INT64, MIN_INT64, type NewPlant } from '../../plants/plant.ts'
-import type { Page, PageRequest, Store } from '../../plants/store.ts'
+import { MAX_INT64, MIN_INT64, TEXT_NAMES, type NewPlant } from '../../plants/plant.ts'
+import { byteLengthOf, type Page, type PageRequest, type Store } from '../../plants/store.ts'
+import { COLUMNS, TEXTS, toPlant, toTextValues, type TextValues } from '../rows.ts'
 import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, MIGRATIONS, TABLE_NAME } from './send.ts'
 import type { ConnectionPool } from './send.ts'
 
@@ -86,27 +86,27 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
 
   // Naming the key makes the server reject a table without exactly this key, instead of creating duplicates. The
   // collation C never changes with the operating system.
-  const insert = `INSERT INTO ${table} (owner, id, name, tag)`
+  const insert = `INSERT INTO ${table} (${COLUMNS})`
   const onConflict = 'ON CONFLICT (owner COLLATE "C", id) DO NOTHING'
   // Sorted by key, so that concurrent statements can't deadlock. The first create of an id wins.
-  const insertPlants = prepare(`${insert} SELECT owner, id, name, tag
-    FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[])
-      WITH ORDINALITY AS plants (owner, id, name, tag, position)
+  const insertPlants = prepare(`${insert} SELECT ${COLUMNS}
+    FROM unnest($1::text[], $2::bigint[], ${TEXT_NAMES.map((_, i) => `$${i + 3}::text[]`).join(', ')})
+      WITH ORDINALITY AS plants (${COLUMNS}, position)
     ORDER BY owner COLLATE "C", id, position ${onConflict} RETURNING owner || ' ' || id`)
   const deletePlant = prepare(`DELETE FROM ${table} WHERE owner = $1 AND id = $2`)
   const select = `FROM ${table} AS plants WHERE owner = $1 AND id >= $2 ORDER BY plants.id LIMIT $3`
   // Ids are text, because an application can configure the driver to parse them as doubles.
-  const listPlants = prepare(`SELECT id::text, name, tag ${select}`)
+  const listPlants = prepare(`SELECT id::text, ${TEXTS} ${select}`)
   // Ends the page one row after $4 bytes, so that a thousand large plants don't fill the memory.
-  const listPlantsUpTo = prepare(`SELECT id::text, name, tag FROM (
-      SELECT id, name, tag, sum(octet_length(name) + coalesce(octet_length(tag), 0))
+  const listPlantsUpTo = prepare(`SELECT id::text, ${TEXTS} FROM (
+      SELECT id, ${TEXTS}, sum(octet_length(concat(${TEXTS})))
         OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING) AS bytes
-      FROM (SELECT id, name, tag ${select}) AS plants
+      FROM (SELECT id, ${TEXTS} ${select}) AS plants
     ) AS plants WHERE (bytes >= $4) IS NOT TRUE ORDER BY plants.id`)
   // Changes nothing, but fails if a create, list or delete would fail. Returns what would make valid plants fail.
   const check = prepare(`WITH created AS (
-      ${insert} SELECT ''::text, 0::bigint, ''::text, NULL::text WHERE false ${onConflict} RETURNING owner),
-    deleted AS (DELETE FROM ${table} WHERE owner = ''::text AND id = 0::bigint AND false RETURNING id, name, tag),
+      ${insert} SELECT ${COLUMNS} FROM ${table} WHERE false ${onConflict} RETURNING owner),
+    deleted AS (DELETE FROM ${table} WHERE owner = ''::text AND id = 0::bigint AND false),
     columns AS (SELECT * FROM pg_attribute WHERE attrelid = to_regclass($1) AND attnum > 0)
     SELECT 'the encoding of the database must be UTF8, not ' || current_setting('server_encoding')
       WHERE current_setting('server_encoding') <> 'UTF8'
@@ -115,11 +115,11 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
         SELECT attname FROM columns WHERE attnum = ANY (indkey))
     UNION ALL SELECT 'its columns must be text (id: bigint), and others optional, unlike ' || string_agg(attname, ', ')
       FROM columns WHERE CASE WHEN attname = 'id' THEN atttypid <> 'bigint'::regtype
-        WHEN attname IN ('owner', 'name', 'tag') THEN atttypid <> 'text'::regtype
+        WHEN attname IN ('owner', ${TEXT_NAMES.map((name) => `'${name}'`).join(', ')}) THEN atttypid <> 'text'::regtype
         ELSE attnotnull AND NOT atthasdef AND attidentity = '' END HAVING count(*) > 0`)
 
   const create = createBatcher(async (rows) => {
-    const columns = [0, 1, 2, 3].map((column) => rows.map((row) => row[column]))
+    const columns = rows[0]!.map((_, column) => rows.map((row) => row[column]))
     const created = new Set((await insertPlants(columns)).rows.flat())
     return rows.map(([owner, id]) => created.delete(`${owner} ${id}`))
   }, timeoutMs)
@@ -138,16 +138,17 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     const { rows } = await (limit <= 10 ? listPlants(values) : listPlantsUpTo([...values, maxBytes]))
     const plants: NewPlant[] = []
     let bytes = 0
-    for (const [id, name, tag] of rows as [string, string, string | null][]) {
+    for (const [id, ...texts] of rows as [string, ...TextValues][]) {
       if (plants.length === limit || bytes >= maxBytes) break
-      plants.push(tag === null ? { id: BigInt(id), name } : { id: BigInt(id), name, tag })
-      bytes += Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
+      const plant = toPlant(BigInt(id), texts)
+      plants.push(plant)
+      bytes += byteLengthOf(plant)
     }
     return { plants, hasMore: plants.length < rows.length }
   }
 
   return {
-    create: (owner, { id, name, tag = null }) => create(owner, String(id), name, tag),
+    create: (owner, plant) => create(owner, String(plant.id), ...toTextValues(plant)),
     list(owner, request) {
       const key = [request.limit, request.maxBytes, request.after, owner].join()
       const page = unsentLists.get(key) ?? readPage(key, owner, request)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import { isUnavailable, StoreUnavailableError } from '../../plants/store.ts'
+import type { TextValues } from '../rows.ts'
 
 /** The members of a connection pool that the store uses: a `Pool` of `pg`, or any object that behaves like it. */
 export interface ConnectionPool {
@@ -83,7 +84,7 @@ function toStoreError(error: DatabaseError, isWrite: boolean): Error {
 const describe = (error: Error): string =>
   error instanceof AggregateError ? (error.errors as Error[]).map(describe).join('; ') : error.message
 
-type Row = readonly [owner: string, id: string, name: string, tag: string | null]
+type Row = readonly [owner: string, id: string, ...texts: TextValues]
 
 /** A statement with more plants would delay every other request. */
 const MAX_BATCH = 64

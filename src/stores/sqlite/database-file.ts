@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import process from 'node:process'
 import type { DatabaseSync } from 'node:sqlite'
 import { StoreUnavailableError } from '../../plants/store.ts'
+import { COLUMNS } from '../rows.ts'
 
 /**
  * The changes of the schema, in order; `user_version` is the number of those that a file has. Entries are only ever
@@ -17,8 +18,6 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (owner, id)
   ) STRICT, WITHOUT ROWID`,
 ]
-
-export const COLUMNS = 'owner, id, name, tag'
 
 /** Writes 0x504c4e54, "PLNT" in ASCII, to the header of the file (sqlite.org/fileformat.html section 1.3.17). */
 export const SET_APPLICATION_ID = 'PRAGMA application_id = 1347178068'

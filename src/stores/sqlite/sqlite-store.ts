@@ -3,11 +3,11 @@
  * @module plant-store/sqlite
  */
 
-import { Buffer } from 'node:buffer'
 import type { StatementSync } from 'node:sqlite'
 import { MAX_INT64, MIN_INT64, type NewPlant } from '../../plants/plant.ts'
-import type { Page, PageRequest, Store } from '../../plants/store.ts'
-import { COLUMNS, openDatabaseFile, type DatabaseFile } from './database-file.ts'
+import { byteLengthOf, type Page, type PageRequest, type Store } from '../../plants/store.ts'
+import { COLUMNS, TEXTS, toPlant, toTextValues, type TextValues } from '../rows.ts'
+import { openDatabaseFile, type DatabaseFile } from './database-file.ts'
 import { createWriteQueue } from './write-queue.ts'
 
 /** Options of {@link sqliteStore}. */
@@ -72,10 +72,10 @@ export function sqliteStore(path: string, options: SqliteStoreOptions = {}): Sql
 
 function createStore(file: DatabaseFile): SqliteStore {
   const { database, toStoreError, checkPath } = file
-  const insert = database.prepare(`${INSERT} VALUES (?, ?, ?, ?) ${ON_CONFLICT}`)
+  const insert = database.prepare(`${INSERT} VALUES (${COLUMNS.replaceAll(/\w+/g, '?')}) ${ON_CONFLICT}`)
   const remove = database.prepare('DELETE FROM plants WHERE owner = ? AND id = ?')
   const insertNothing = database.prepare(`${INSERT} SELECT ${COLUMNS} FROM plants WHERE false ${ON_CONFLICT}`)
-  const select = database.prepare('SELECT id, name, tag FROM plants WHERE owner = ? AND id >= ? ORDER BY id LIMIT ?')
+  const select = database.prepare(`SELECT id, ${TEXTS} FROM plants WHERE owner = ? AND id >= ? ORDER BY id LIMIT ?`)
   // As numbers, ids beyond 2^53 would be rounded.
   select.setReadBigInts(true)
   // Arrays are faster than objects. Node before 22.16 only returns objects.
@@ -93,7 +93,7 @@ function createStore(file: DatabaseFile): SqliteStore {
   }
 
   return {
-    create: (owner, { id, name, tag }) => queue.add(() => insert.run(owner, id, name, tag ?? null).changes > 0),
+    create: (owner, plant) => queue.add(() => insert.run(owner, plant.id, ...toTextValues(plant)).changes > 0),
     delete: (owner, id) => queue.add(() => remove.run(owner, id).changes > 0),
     list(owner, request) {
       try {
@@ -120,10 +120,11 @@ function readPage(select: StatementSync, owner: string, { limit, maxBytes, after
     const count = Math.min(limit + 1 - plants.length, MAX_ROWS)
     const rows = select.all(owner, from, count)
     for (const row of rows) {
-      const [id, name, tag] = (Array.isArray(row) ? row : Object.values(row)) as [bigint, string, string | null]
+      const [id, ...texts] = (Array.isArray(row) ? row : Object.values(row)) as [bigint, ...TextValues]
       if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
-      plants.push(tag === null ? { id, name } : { id, name, tag })
-      bytes += Buffer.byteLength(name) + Buffer.byteLength(tag ?? '')
+      const plant = toPlant(id, texts)
+      plants.push(plant)
+      bytes += byteLengthOf(plant)
       from = id + 1n
     }
     if (rows.length < count) break
