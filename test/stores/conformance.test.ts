@@ -78,7 +78,7 @@ suite('the conformance suite says what a broken store does wrong:', () => {
     for (const [message, change] of rows) {
       test(`${name}: ${message}`, async () => {
         const error = await getError(name, { create: () => createVariant(change) })
-        assert.ok(error.message.includes(message), error.message)
+        for (const part of message.split('…')) assert.ok(error.message.includes(part), error.message)
       })
     }
   }

@@ -14,8 +14,12 @@ const [backup, restore, setNumbers] = Array.from(text.matchAll(/^```sh\n(.*?)^``
 /** Creates a file with two plants whose WAL remains, and runs a script in its directory. */
 async function createFile(t: TestContext) {
   const path = createDatabasePath(t)
-  const insert = "INSERT INTO plants VALUES ('ada', 1, 'Fern', NULL), ('ada', 2, 'Aloe', 'rare')"
-  const stop = await runInOtherProcess(t, path, `PRAGMA journal_mode = WAL; ${MIGRATIONS[0]}; ${setPragmas}; ${insert}`)
+  const insert = "INSERT INTO plants (owner, id, name) VALUES ('ada', 1, 'Fern'), ('ada', 2, 'Aloe')"
+  const stop = await runInOtherProcess(
+    t,
+    path,
+    `PRAGMA journal_mode = WAL; ${MIGRATIONS.join(';')}; ${setPragmas}; ${insert}`,
+  )
   const runScript = (script: string): string =>
     execFileSync('sh', ['-euc', script], { cwd: dirname(path), encoding: 'utf8' })
   return { path, stop, runScript }

@@ -4,7 +4,9 @@ import fs from 'node:fs'
 import { dirname } from 'node:path'
 import process from 'node:process'
 import { suite, test, type TestContext } from 'node:test'
+import { TEXT_NAMES } from '../../src/plants/plant.ts'
 import { MIGRATIONS, openDatabaseFile } from '../../src/stores/sqlite/database-file.ts'
+import { COLUMNS } from '../../src/stores/rows.ts'
 import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { skipWithoutSqlite } from '../support/skip-reasons.ts'
 import { createDatabasePath, listIds, openDatabase, openSqliteStore, runSql } from '../support/sqlite-file.ts'
@@ -148,7 +150,9 @@ suite('opening a SQLite file', { skip: skipWithoutSqlite }, () => {
 
   suite('rejects a table', () => {
     const key = 'PRIMARY KEY (owner, id)'
-    const columns = 'owner TEXT NOT NULL, id INTEGER NOT NULL, name TEXT NOT NULL, tag TEXT'
+    const columns = ['owner TEXT NOT NULL', 'id INTEGER NOT NULL', ...TEXT_NAMES.map((name) => `${name} TEXT`)].join(
+      ', ',
+    )
     const noKey = 'ON CONFLICT clause does not match any PRIMARY KEY or UNIQUE constraint'
     for (const [name, sql, problem] of [
       ['that is missing', '', 'no such table: plants'],
@@ -171,13 +175,13 @@ suite('opening a SQLite file', { skip: skipWithoutSqlite }, () => {
       ],
       [
         'with a generated column',
-        `CREATE TABLE plants (${columns} AS ('x'), ${key})`,
+        `CREATE TABLE plants (${columns.replace('tag TEXT', "$& AS ('x')")}, ${key})`,
         'cannot INSERT into generated column "tag"',
       ],
     ] as const) {
       test(name, (t) => {
         const path = createVariant(t, sql)
-        const hint = 'the table plants needs the columns owner, id, name, tag and the key (owner, id)'
+        const hint = `the table plants needs the columns ${COLUMNS} and the key (owner, id)`
         const message = `SQLite database ${path}: ${problem}; ${hint}`
         assert.throws(() => sqliteStore(path), { name: 'Error', message })
       })
@@ -210,14 +214,14 @@ suite('opening a SQLite file', { skip: skipWithoutSqlite }, () => {
 })
 
 suite('schema changes', { skip: skipWithoutSqlite }, () => {
-  const NEXT = [...MIGRATIONS, 'ALTER TABLE plants ADD COLUMN note TEXT']
+  const NEXT = [...MIGRATIONS, 'ALTER TABLE plants ADD COLUMN planted TEXT']
 
   test('a later version adds a column while an older process runs, which an older version can also open', async (t) => {
     const { path, store: older } = openSqliteStore(t)
     await older.create('ada', { id: 1n, name: 'Fern' })
     openWith(path, NEXT).close()
     openWith(path, NEXT).close()
-    runSql(path, "INSERT INTO plants (owner, id, name, note) VALUES ('ada', 2, 'Aloe', 'rare')")
+    runSql(path, "INSERT INTO plants (owner, id, name, planted) VALUES ('ada', 2, 'Aloe', '2026')")
 
     older.ping()
     assert.equal(await older.create('ada', { id: 2n, name: 'Aloe' }), false)
@@ -225,12 +229,12 @@ suite('schema changes', { skip: skipWithoutSqlite }, () => {
     assert.deepEqual(await listIds(older), [1n, 2n, 3n])
     assert.deepEqual(await listIds(openSqliteStore(t, {}, path).store), [1n, 2n, 3n])
     const { user_version: version } = openDatabase(t, path).prepare('PRAGMA user_version').get()!
-    assert.equal(version, 2)
+    assert.equal(version, NEXT.length)
   })
 
   test('a file that lacks a column is rejected with migrate: false', (t) => {
     const { path } = openSqliteStore(t)
-    const message = `SQLite database ${path}: its schema version is 1, not 2, and migrations are disabled`
+    const message = `SQLite database ${path}: its schema version is ${MIGRATIONS.length}, not ${NEXT.length}, and migrations are disabled`
     assert.throws(() => openWith(path, NEXT, false), { name: 'Error', message })
   })
 })
