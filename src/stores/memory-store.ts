@@ -29,7 +29,10 @@ export function memoryStore(): MemoryStore {
       if (blocks === undefined) blocksByOwner.set(owner, (blocks = [{ id: plant.id, plants: [] }]))
       const { plants, index, blockIndex } = locate(blocks, plant.id)
       if (index > 0 && plants[index - 1]!.id === plant.id) return false
-      plants.splice(index, 0, { ...plant, json: undefined, bytes: byteLengthOf(plant) })
+      const { id, name, tag } = plant
+      // Objects that are copied with `...` are several times as slow in Node 20.
+      const stored = { id, name, tag, json: undefined, bytes: byteLengthOf(plant) }
+      plants.splice(index, 0, stored satisfies Record<keyof StoredPlant, unknown>)
       if (plants.length > MAX_BLOCK_SIZE) {
         const moved = plants.splice(MAX_BLOCK_SIZE / 2)
         blocks.splice(blockIndex + 1, 0, { id: moved[0]!.id, plants: moved })
