@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
@@ -179,11 +178,6 @@ describe('tables that the store cannot use', () => {
 })
 
 describe('migrate', () => {
-  test('creates the table that docs/postgres.md shows', () => {
-    const text = readFileSync(new URL('../../docs/postgres.md', import.meta.url), 'utf8')
-    assert.equal(/^```sql\n(.*?)\n```$/ms.exec(text)![1], schema)
-  })
-
   test('creates the table with the collation C and the key', async (t) => {
     const pool = (await openDatabase(t)).openPool()
     await postgresStore(pool).migrate()
