@@ -154,6 +154,19 @@ test('a client that sends forever is disconnected after the request timeout', { 
   await closed
 })
 
+test(
+  'a rejected HEAD request with Connection: close gets a response without a body',
+  { timeout: 60_000 },
+  async (t) => {
+    const { client, accepted } = await connectPair(await servePlants(t, options))
+    const closed = once(accepted, 'close')
+    client.send('HEAD /plants HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\na')
+    await client.waitFor(/^HTTP\/1\.1 401 [^]*\r\n\r\n$/)
+    client.send('a')
+    await closed
+  },
+)
+
 test('the connection accepts another request after the rest of the body', { timeout: 60_000 }, async (t) => {
   const { client } = await connectPair(await servePlants(t, options))
   const head = `POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: ${UPLOAD.length}\r\n\r\n`

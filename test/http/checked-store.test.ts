@@ -29,6 +29,13 @@ for (const method of ['create', 'delete'] as const) {
   })
 }
 
+test('a call that has settled leaves no timer', async () => {
+  const countTimers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+  const before = countTimers()
+  await callStore('create', Promise.resolve(true))
+  assert.equal(countTimers(), before)
+})
+
 suite('the checked list method', () => {
   const plants = [1n, 2n, 3n].map((id) => ({ id, name: `${id}` }))
   const order = 'store.list must return plants in ascending order of id, with bigint ids greater than after'
