@@ -44,7 +44,8 @@ suite('the memory store with 100,000 plants of one owner', () => {
         ids.sort((a, b) => a - b),
       )
       // In a single sorted array, the last of them take ten times as long, unless the order is ascending.
-      assert.ok(last < 4 * first, `the first tenth took ${first} µs, and the last ${last} µs`)
+      // A garbage collection can be in the last tenth only, so up to 10 µs for each plant are no failure.
+      assert.ok(last < Math.max(4 * first, COUNT), `the first tenth took ${first} µs, and the last ${last} µs`)
     })
   }
 
