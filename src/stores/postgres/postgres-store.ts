@@ -124,7 +124,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     return rows.map(([owner, id]) => created.delete(`${owner} ${id}`))
   }, timeoutMs)
 
-  /** Identical lists share a statement until it's sent. For 32 clients with one token, that saves half of the CPU time. */
+  /** Identical lists share a statement until it's sent. For 32 clients with one token, that saves over half the CPU time. */
   const unsentLists = new Map<string, Promise<Page>>()
 
   async function readPage(key: string, owner: string, request: PageRequest): Promise<Page> {
