@@ -18,6 +18,6 @@ await Promise.all([
   compile('--emitDeclarationOnly'),
   compile('--project', 'src/web-ui', '--removeComments'),
 ])
-for (const name of readdirSync('src/web-ui').filter((name) => ['.html', '.css', '.svg'].includes(extname(name)))) {
+for (const name of readdirSync('src/web-ui').filter((name) => ['.html', '.css'].includes(extname(name)))) {
   cpSync(`src/web-ui/${name}`, `dist/web-ui/${name}`)
 }

@@ -40,7 +40,7 @@ export async function start(settings: Settings): Promise<void> {
 
   const scheme = schemeOf(settings.storeUrl.current())!
   const store = await openSettingsStore(settings, logStoreEvent)
-  const { service, admin } = createServers(settings, { store, scheme, authenticate, isDraining: () => isDraining })
+  const { service, admin } = createServers(settings, { store, authenticate, isDraining: () => isDraining })
   // Listen on the service port last, so that no client connects to a server that then fails to start.
   const adminAddress = admin && (await listenOnAdminPort(admin.server, settings))
   const address = await listen(service.server, settings, process.env)

@@ -24,8 +24,6 @@ const PREFLIGHT: HttpResponse = { status: 204, headers: {}, body: undefined }
 
 export interface Dependencies {
   readonly store: Store
-  /** The scheme of the store URL. */
-  readonly scheme: string
   readonly authenticate: (token: string) => Caller | undefined
   readonly isDraining: () => boolean
 }
@@ -36,7 +34,7 @@ export function createServers(
   dependencies: Dependencies,
 ): { readonly service: PlantServer; readonly admin: PlantServer | undefined } {
   const { maxBodyBytes, maxLimit, storeTimeoutMs, adminPort } = settings
-  const endpoints = new Map<string, Endpoint>(settings.webUi ? readWebUi(dependencies.scheme) : [])
+  const endpoints = new Map<string, Endpoint>(settings.webUi ? readWebUi() : [])
   endpoints.set('/openapi.json', createDescription())
   const metrics = adminPort === undefined ? undefined : createMetrics(endpoints)
   const store = metrics?.measureStore(dependencies.store) ?? dependencies.store

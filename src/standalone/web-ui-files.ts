@@ -1,6 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { VERSION } from '../version.ts'
 import { createDocument, type Endpoint } from './endpoints.ts'
 import { SettingError } from './settings/variables.ts'
 
@@ -11,7 +10,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',
   '.css': 'text/css',
   '.js': 'text/javascript',
-  '.svg': 'image/svg+xml',
 }
 
 /**
@@ -41,10 +39,9 @@ const HEADERS = {
 
 /**
  * Reads the files of the web UI, and the modules of the client that it imports.
- * @param scheme the scheme of the store URL, which the web UI displays
  * @returns the endpoints that serve the files, by path
  */
-export function readWebUi(scheme: string): ReadonlyMap<string, Endpoint> {
+export function readWebUi(): ReadonlyMap<string, Endpoint> {
   const endpoints = new Map<string, Endpoint>()
   if (!existsSync(new URL('web-ui/index.html', DIST))) {
     throw new SettingError('the web UI is not built: run `npm run build`, or set PLANT_STORE_WEB_UI=0')
@@ -55,12 +52,9 @@ export function readWebUi(scheme: string): ReadonlyMap<string, Endpoint> {
       if (mediaType === undefined) continue
       const content = readFileSync(new URL(`${folder}/${name}`, DIST), 'utf8')
       const headers = { ...HEADERS, 'Content-Type': `${mediaType}; charset=utf-8` }
-      if (name !== 'index.html') endpoints.set(`/${folder}/${name}`, createDocument(headers, content))
-      else endpoints.set('/', createDocument(headers, fillIn(content, { version: VERSION, store: scheme })))
+      const path = name === 'index.html' ? '/' : `/${folder}/${name}`
+      endpoints.set(path, createDocument(headers, content))
     }
   }
   return endpoints
 }
-
-const fillIn = (text: string, values: Readonly<Record<string, string>>): string =>
-  text.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => values[name] ?? placeholder)

@@ -12,11 +12,6 @@ export function setText(element: HTMLElement, text: string): HTMLElement {
   return element
 }
 
-/** Replaces bidirectional control characters with JSON escapes, because they would reorder the surrounding text. */
-export function escapeMarks(text: string): string {
-  return text.replace(/\p{Bidi_Control}/gu, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`)
-}
-
 /** Shortens a text, because browsers render very long texts slowly. */
 export function cut(text: string, max: number): string {
   // Don't split a surrogate pair.

@@ -1,12 +1,11 @@
 import { find, setText } from './document.ts'
-import { describePage, explainError, parseId } from './messages.ts'
+import { describePage, explainError } from './messages.ts'
 import { drawRows } from './rows.ts'
 import { Session } from './session.ts'
-import { parseToken, readSavedToken, saveToken, takeLinkToken, type TokenEntry } from './token.ts'
+import { parseToken, readSavedToken, saveToken, takeLinkToken } from './token.ts'
 
 const SWITCH_QUESTION = 'The link contains another token. Switch to it? Cancel unless you trust the link.'
 const TOKEN_RULE = 'A token contains only letters, digits and -._~+/, and can end with "=".'
-const ID_RULE = `An id is a whole number from ${-(2n ** 63n)} to ${2n ** 63n - 1n}.`
 
 const tokenPanel = find('#token-panel') as HTMLDetailsElement
 const addForm = find('#add') as HTMLFormElement
@@ -23,8 +22,7 @@ function draw(): void {
   const { plants = [], cursors = [], next } = page ?? {}
   const isAccepted = page !== undefined || listError !== undefined
   setText(find('#service'), isUnreachable ? 'Unreachable – retrying' : page === undefined ? '' : 'Ready')
-  const source = session?.entry.isFromLink ? 'Token from a link' : 'Token set'
-  setText(find('#token-title'), isAccepted ? source : 'Enter token')
+  setText(find('#token-title'), isAccepted ? 'Token set' : 'Enter token')
   setText(find('#message'), `${message} ${listError === undefined ? '' : explainError(listError)}`.trim())
   drawRows(plants, (plant) => session!.delete(plant))
   const range = session?.isLoading ? 'Loading …' : describePage(plants, cursors.at(-1), next !== undefined)
@@ -39,15 +37,22 @@ function draw(): void {
   }
   const wasAccepted = !find('#plants').hidden
   find('#plants').hidden = !isAccepted
-  if (isAccepted && !wasAccepted) closeTokenPanel(session!.entry.token)
+  if (isAccepted && !wasAccepted) closeTokenPanel(session!.token)
 }
 
-function startSession(entry: TokenEntry): void {
+/** Uses a token that was typed, pasted or in a link. */
+function useToken(text: string): void {
+  const token = parseToken(text)
+  if (token === undefined) setText(find('#token-message'), TOKEN_RULE)
+  else startSession(token)
+}
+
+function startSession(token: string): void {
   session?.end()
-  saveToken(entry)
+  saveToken(token)
   find('#requests').replaceChildren()
   setText(find('#token-message'), 'Checking …')
-  session = new Session(entry, draw, askForToken)
+  session = new Session(token, draw, askForToken)
   void session.load()
 }
 
@@ -75,7 +80,7 @@ function addPlant(): void {
   const readFields = (): string[] => [idField.value, nameField.value, tagField.value]
   const fields = readFields()
   const [idText, name, tag] = fields as [string, string, string]
-  void session!.add({ id: parseId(idText)!, name, ...(tag !== '' && { tag }) }, (error) => {
+  void session!.add({ id: BigInt(idText), name, ...(tag !== '' && { tag }) }, (error) => {
     // Keep what the user has typed in the meantime.
     if (readFields().join('\0') !== fields.join('\0')) return
     if (error === undefined) {
@@ -86,17 +91,12 @@ function addPlant(): void {
   })
 }
 
-/** Sets the error that the browser shows when the form of a field is submitted. */
-function validate(field: HTMLInputElement, parse: (text: string) => unknown, rule: string): void {
-  field.oninput = () => field.setCustomValidity(field.value === '' || parse(field.value) !== undefined ? '' : rule)
-}
-
-validate(tokenField, parseToken, TOKEN_RULE)
-validate(idField, parseId, ID_RULE)
-validate(find('#go-to-id') as HTMLInputElement, parseId, ID_RULE)
 addEventListener('submit', (event) => event.preventDefault())
-find('#token-form').onsubmit = () => startSession({ token: parseToken(tokenField.value)!, isFromLink: false })
-find('#go-to').onsubmit = () => void session!.goToId(parseId((find('#go-to-id') as HTMLInputElement).value))
+find('#token-form').onsubmit = () => useToken(tokenField.value)
+find('#go-to').onsubmit = () => {
+  const { value } = find('#go-to-id') as HTMLInputElement
+  void session!.goToId(value === '' ? undefined : BigInt(value))
+}
 addForm.onsubmit = addPlant
 // The second click of a double click may find an empty form.
 find('#add button').onclick = (event) => {
@@ -120,10 +120,8 @@ addEventListener('focus', () => void session?.load())
 addEventListener('hashchange', () => location.reload())
 
 const linkToken = takeLinkToken()
-const { token: savedToken, isFromLink = false } = readSavedToken()
+const savedToken = readSavedToken()
 draw()
-if (linkToken !== undefined && linkToken !== savedToken && (savedToken === undefined || confirm(SWITCH_QUESTION))) {
-  const token = parseToken(linkToken)
-  if (token !== undefined) startSession({ token, isFromLink: true })
-  else setText(find('#token-message'), `The token in the link is malformed. ${TOKEN_RULE}`)
-} else if (savedToken !== undefined) startSession({ token: savedToken, isFromLink })
+if (linkToken !== undefined && linkToken !== savedToken && (savedToken === '' || confirm(SWITCH_QUESTION))) {
+  useToken(linkToken)
+} else if (savedToken !== '') startSession(savedToken)

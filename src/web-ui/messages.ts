@@ -1,15 +1,9 @@
 import type { ListedPlant, PlantStoreError } from '../client/plant-client.ts'
-import { cut, escapeMarks } from './document.ts'
-
-/** Returns the id in a text, or undefined if the text isn't an int64. */
-export function parseId(text: string): bigint | undefined {
-  const id = /^\s*-?\d{1,19}\s*$/.test(text) ? BigInt(text) : undefined
-  return id !== undefined && BigInt.asIntN(64, id) === id ? id : undefined
-}
+import { cut } from './document.ts'
 
 /** Quotes a name in a message. Its writing direction doesn't affect the rest of the message. */
 export function quote(name: string): string {
-  return `“\u2068${escapeMarks(cut(name, 20))}\u2069”`
+  return `“\u2068${cut(name, 20)}\u2069”`
 }
 
 export function describePage(plants: readonly ListedPlant[], after: bigint | undefined, hasMore: boolean): string {

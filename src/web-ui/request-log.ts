@@ -1,4 +1,4 @@
-import { cloneTemplate, cut, escapeMarks, find, setText } from './document.ts'
+import { cloneTemplate, cut, find, setText } from './document.ts'
 
 /** Sends a request like `fetch`, and adds it and its response to the request log. */
 export async function loggedFetch(url: string, init: RequestInit): Promise<Response> {
@@ -10,7 +10,7 @@ export async function loggedFetch(url: string, init: RequestInit): Promise<Respo
     const response = await fetch(url, { ...init, cache: 'no-store' })
     const body = cut(await response.clone().text(), 2000)
     const headers = Array.from(response.headers, ([name, value]) => `${name}: ${value}`).join('\n')
-    show(`${response.status} ${response.statusText}, ${getTime()}`, escapeMarks(`${headers}\n\n${body}`).trim())
+    show(`${response.status} ${response.statusText}, ${getTime()}`, `${headers}\n\n${body}`.trim())
     return response
   } catch (error) {
     show(`${init.signal!.aborted ? 'canceled' : 'no response'}, ${getTime()}`, '')
@@ -39,8 +39,6 @@ function addItem(request: string, curl: string): (status: string, response: stri
 function toCurl(url: string, { method, body }: RequestInit): string {
   const quoteForShell = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
   const lines = [`curl -i -X ${method!} ${quoteForShell(url)}`, '-H "Authorization: Bearer $TOKEN"']
-  if (typeof body === 'string') {
-    lines.push("-H 'Content-Type: application/json'", `-d ${quoteForShell(escapeMarks(body))}`)
-  }
+  if (typeof body === 'string') lines.push("-H 'Content-Type: application/json'", `-d ${quoteForShell(body)}`)
   return lines.join(' \\\n  ')
 }

@@ -7,7 +7,6 @@ import {
 } from '../client/plant-client.ts'
 import { explainError, quote } from './messages.ts'
 import { loggedFetch } from './request-log.ts'
-import type { TokenEntry } from './token.ts'
 
 /** The cursors of all pages up to one page. The first page has the cursor `undefined`. */
 type Cursors = readonly (bigint | undefined)[]
@@ -19,7 +18,7 @@ const MAX_ID = 2n ** 63n - 1n
 
 /** Everything that belongs to one token. When it ends, it aborts its requests, and late results change nothing. */
 export class Session {
-  readonly entry: TokenEntry
+  readonly token: string
   /** The page on display. */
   page: Readonly<{ plants: readonly ListedPlant[]; cursors: Cursors; next: bigint | undefined }> | undefined
   /** Why the latest request for a list failed. */
@@ -34,8 +33,6 @@ export class Session {
   readonly #client: PlantClient
   /** Reads lists without retries, because the session itself reloads a list that failed. */
   readonly #reader: PlantClient
-  /** Like `#reader`, but doesn't add its requests to the request log. */
-  readonly #prober: PlantClient
   #hasSeenLink = false
   readonly #controller = new AbortController()
   /** Aborts the latest request for a list, and its retries. */
@@ -44,20 +41,19 @@ export class Session {
   /** An id that turned out to be free. */
   #freeId: bigint | undefined
 
-  constructor(entry: TokenEntry, onChange: () => void, onRejection: () => void) {
-    this.entry = entry
+  constructor(token: string, onChange: () => void, onRejection: () => void) {
+    this.token = token
     this.#onChange = onChange
     this.#onRejection = onRejection
     // The address of the page can contain a user name and a password, which `fetch` rejects.
     const url = new URL('.', location.origin + location.pathname)
-    this.#client = createPlantClient({ url, token: entry.token, fetch: loggedFetch })
+    this.#client = createPlantClient({ url, token, fetch: loggedFetch })
     const fetchPage: typeof loggedFetch = async (...args) => {
       const response = await loggedFetch(...args)
       this.#hasSeenLink ||= response.headers.has('Link')
       return response
     }
-    this.#reader = createPlantClient({ url, token: entry.token, fetch: fetchPage, retries: 0 })
-    this.#prober = createPlantClient({ url, token: entry.token, retries: 0 })
+    this.#reader = createPlantClient({ url, token, fetch: fetchPage, retries: 0 })
   }
 
   get hasEnded(): boolean {
@@ -111,11 +107,11 @@ export class Session {
   }
 
   async #readPage(after: bigint | undefined, signal: AbortSignal): Promise<PlantPage> {
-    const { plants, next } = await this.#reader.listPage({ limit: PAGE_SIZE, after, signal })
-    if (next === undefined || this.#hasSeenLink) return { plants, next }
-    // Until a response has had a `Link` header, only an empty page proves that the list has ended.
-    const following = await this.#prober.listPage({ limit: 1, after: next, signal })
-    return { plants, next: following.plants.length > 0 ? next : undefined }
+    const page = await this.#reader.listPage({ limit: PAGE_SIZE + 1, after, signal })
+    const plants = page.plants.slice(0, PAGE_SIZE)
+    // One plant more than a page shows whether another page follows, even if a proxy removes the `Link` header.
+    const hasMore = page.plants.length > PAGE_SIZE || (this.#hasSeenLink && page.next !== undefined)
+    return { plants, next: hasMore ? plants.at(-1)?.id : undefined }
   }
 
   async goToPage(cursors: Cursors): Promise<void> {

@@ -1,9 +1,3 @@
-/** A token, and whether it came from a link, which somebody else may have written. */
-export interface TokenEntry {
-  readonly token: string
-  readonly isFromLink: boolean
-}
-
 /** Several services can share an origin under different path prefixes. */
 const STORAGE_KEY = `plant-store-token:${location.pathname}`
 
@@ -21,18 +15,19 @@ export function takeLinkToken(): string | undefined {
 }
 
 /** Keeps a token for reloads of this tab. Without a token, forgets it. */
-export function saveToken(entry?: TokenEntry): void {
+export function saveToken(token = ''): void {
   try {
-    sessionStorage.setItem(STORAGE_KEY, JSON.stringify(entry ?? {}))
+    sessionStorage.setItem(STORAGE_KEY, token)
   } catch {
     // The browser doesn't let pages store anything, so the token has to be entered again after a reload.
   }
 }
 
-export function readSavedToken(): Partial<TokenEntry> {
+/** Returns the token that this tab keeps, or an empty string. */
+export function readSavedToken(): string {
   try {
-    return JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '{}') as Partial<TokenEntry>
+    return sessionStorage.getItem(STORAGE_KEY) ?? ''
   } catch {
-    return {}
+    return ''
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { memoryStore } from '../../src/index.ts'
@@ -38,19 +39,43 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
     )
   })
 
-  test("doesn't submit an id that isn't an int64", async (t) => {
+  test("doesn't submit an id that isn't a whole number", async (t) => {
     const ui = await openAsAda(t)
     for (const id of ['new-id', 'go-to-id']) {
-      for (const text of ['x', '1e3', '9223372036854775808']) {
+      for (const text of ['x', '1e3', '1.5']) {
         await ui.fill('new-name', 'Moss')
         await ui.fill(id, text)
         await ui.page.keyboard.press('Enter')
-        const message = await ui.evaluate<string>(`document.querySelector('#${id}').validationMessage`)
-        assert.equal(message, 'An id is a whole number from -9223372036854775808 to 9223372036854775807.', text)
+        assert.equal(await ui.evaluate(`document.querySelector('#${id}').validity.patternMismatch`), true, text)
       }
       await ui.fill(id, '')
     }
     assert.equal(ui.requests.length, 1)
+  })
+
+  test("shows the service's message for an id that isn't an int64, and keeps the form", async (t) => {
+    const ui = await openAsAda(t)
+    await ui.submitPlant('9223372036854775808', 'Moss')
+    await ui.waitForText('#message', /^The plant is invalid: id must be from -9223372036854775808 to /)
+    assert.equal(await ui.getValue('new-id'), '9223372036854775808')
+    await ui.goToId('9999999999999999999')
+    await ui.waitForText('#message', /^The query is invalid: after must be from /)
+    await ui.goToId('')
+    await ui.waitForText('#message', /^$/)
+  })
+
+  test('shows whether another page follows, even behind a proxy that removes the Link header', async (t) => {
+    const ui = await openAsAda(t, { store: createStoreWithFerns(51) })
+    ui.intercept('GET', (response, next) => {
+      response.setHeader = ((name: string, value: string) =>
+        name === 'Link' ? response : ServerResponse.prototype.setHeader.call(response, name, value)) as never
+      next()
+    })
+    await ui.page.reload()
+    for (const range of ['Ids 1 to 25. More follow.', 'Ids 26 to 50. More follow.', 'Id 51. End of the list.']) {
+      await ui.waitForText('#range', new RegExp(`^${range}$`))
+      await ui.click('#next')
+    }
   })
 
   test('reloads the list after 409, and suggests an id that is free', async (t) => {
@@ -172,19 +197,11 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('shows names as text, in their own writing direction', async (t) => {
-    const names = [
-      '<img src=x onerror="document.title = 1">',
-      'نخلة التمر',
-      '  a  b  ',
-      'Fern \u202enretsae',
-      '🌵'.repeat(9999),
-    ]
+    const names = ['<img src=x onerror="document.title = 1">', 'نخلة التمر', '  a  b  ', '🌵'.repeat(9999)]
     const ui = await openAsAda(t)
     for (const [index, name] of names.entries()) await ui.addPlant(String(index), name)
     assert.deepEqual(await ui.getListed('name'), names)
     assert.equal(await ui.evaluate(`getComputedStyle(document.querySelectorAll('#list .name')[1]).direction`), 'rtl')
-    const [, curl] = await ui.openLogEntry(4)
-    assert.match(curl!, /"name":"Fern \\u202enretsae"/)
   })
 
   test('logs each request with a curl command that repeats it', async (t) => {

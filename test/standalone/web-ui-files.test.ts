@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
-import { VERSION } from '../../src/version.ts'
 import { packPackage } from '../support/packed-package.ts'
 import { serveInProcess } from '../support/standalone-server.ts'
 
@@ -41,13 +40,6 @@ suite('the files of the web UI', () => {
       }
     }
     assert.ok(seen.has('/client/plant-client.js'), [...seen].join(' '))
-  })
-
-  test('contain the version and the kind of store', async (t) => {
-    const { url } = await serveInProcess(t, { PLANT_STORE_WEB_UI: '1' })
-    const html = await (await fetch(url)).text()
-    assert.match(html, new RegExp(`${VERSION}.*memory`))
-    assert.doesNotMatch(html, /\{\{/)
   })
 
   test('are not served with PLANT_STORE_WEB_UI=0', async (t) => {

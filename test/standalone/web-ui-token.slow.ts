@@ -16,18 +16,16 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
     assert.equal(await ui.getFocused(), 'plants-title')
   })
 
-  test('removes the token of a link from the address, and shows where the token came from', async (t) => {
+  test('removes the token of a link from the address', async (t) => {
     const ui = await openAsAda(t)
     assert.equal(ui.page.url(), ui.url)
-    assert.equal(await ui.getText('#token-title'), 'Token from a link')
     assert.deepEqual(await ui.evaluate('navigation.entries().map(({ url }) => url)'), [ui.url])
   })
 
-  test('keeps the token through a reload of the tab, with where it came from', async (t) => {
+  test('keeps the token through a reload of the tab', async (t) => {
     const ui = await openAsAda(t, { store: createStoreWithFerns(1) })
     await ui.page.reload()
     await ui.waitForText('#list', /Fern 1/)
-    assert.equal(await ui.getText('#token-title'), 'Token from a link')
   })
 
   test('works at an address with a user name and a password', async (t) => {
@@ -39,10 +37,10 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
     await ui.waitForText('#message', /^Added/)
   })
 
-  for (const text of ['', '%20', 'a%20b', '%zz', `${TOKEN}&a=b`]) {
+  for (const text of ['%20', 'a%20b', '%zz', `${TOKEN}&a=b`]) {
     test(`rejects the malformed token of the link #token=${text} without sending it`, async (t) => {
       const ui = await openPage(t, {}, `#token=${text}`)
-      await ui.waitForText('#token-message', /^The token in the link is malformed\./)
+      await ui.waitForText('#token-message', /^A token contains only letters, digits/)
       assert.deepEqual([ui.page.url(), ui.requests], [ui.url, []])
     })
   }
@@ -80,7 +78,7 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
     const ui = await openPage(t)
     for (const text of ['a b', 'a=b', '令牌']) {
       await ui.useToken(text)
-      assert.match(await ui.evaluate(`document.querySelector('#token').validationMessage`), /only letters, digits/)
+      assert.match(await ui.getText('#token-message'), /^A token contains only letters, digits/)
     }
     assert.deepEqual(ui.requests, [])
   })
@@ -153,7 +151,7 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
     release()
     assert.doesNotMatch(await ui.evaluate('document.documentElement.outerHTML'), /Fern|Moss/)
     assert.equal(await ui.getValue('new-name'), '')
-    assert.equal(ui.countRequests('GET /plants?limit=25'), 2)
+    assert.equal(ui.countRequests('GET /plants?limit=26'), 2)
   })
 
   test("doesn't repeat a failed request of a token that has been replaced", async (t) => {

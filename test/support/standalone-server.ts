@@ -178,7 +178,7 @@ export async function serveInProcess(
 ): Promise<{ readonly url: string; readonly admin: string; readonly port: number }> {
   const settings = await readSettings(withDefaults({ PLANT_STORE_TOKENS: `ada:${WRITER_TOKEN}`, ...environment }))
   const authenticate = (token: string) => settings.tokens!.current().get(digestToken(token))
-  const { service, admin } = createServers(settings, { store, scheme: 'memory', authenticate, isDraining: () => false })
+  const { service, admin } = createServers(settings, { store, authenticate, isDraining: () => false })
   const ports: number[] = []
   for (const server of [service.server, admin?.server]) {
     if (server === undefined) continue
