@@ -13,6 +13,11 @@ const MAX_INT32 = 2 ** 31 - 1
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
   const defaultLimit = maxLimit === Infinity ? undefined : maxLimit
   if (query === '') return { limit: defaultLimit, after: undefined, includesId: false }
+  // The most common query. `URLSearchParams`, or a regular expression, would take 3% of the time of the request.
+  const onlyLimit = query.startsWith('limit=') ? Number(query.slice('limit='.length)) : NaN
+  if (Number.isInteger(onlyLimit) && onlyLimit >= 0 && onlyLimit <= MAX_INT32 && query === `limit=${onlyLimit}`) {
+    return { limit: Math.min(onlyLimit, maxLimit), after: undefined, includesId: false }
+  }
 
   // The ampersand protects a question mark at the start of the query, which URLSearchParams would remove.
   const parameters = new URLSearchParams(`&${query}`)

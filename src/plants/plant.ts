@@ -56,8 +56,19 @@ export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
 }
 
 /** Checks the types, because a plant of a custom store could have others. */
-function encodeTexts({ name, tag }: Partial<Record<keyof Plant, unknown>>): string {
-  if (typeof name !== 'string') throw new TypeError('the name of a plant must be a string')
-  if (tag !== undefined && typeof tag !== 'string') throw new TypeError('the tag of a plant must be a string')
-  return JSON.stringify({ name, tag } satisfies Record<keyof Plant, unknown>)
+function encodeTexts(plant: Readonly<Partial<Record<keyof Plant, unknown>>>): string {
+  let json = ''
+  for (const name of TEXT_NAMES) {
+    const text = plant[name]
+    if (text === undefined && !PLANT_TEXTS[name].isRequired) continue
+    if (typeof text !== 'string') throw new TypeError(`the ${name} of a plant must be a string`)
+    json += `${json === '' ? '{' : ','}"${name}":${quote(text)}`
+  }
+  return `${json}}`
 }
+
+const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/
+
+/** `JSON.stringify` takes three times as long for a short text without escapes. */
+const quote = (text: string): string =>
+  text.length < 100 && NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text)

@@ -31,7 +31,7 @@ export function memoryStore(): MemoryStore {
       if (index > 0 && plants[index - 1]!.id === plant.id) return false
       const { id, name, tag } = plant
       // Objects that are copied with `...` are several times as slow in Node 20.
-      const stored = { id, name, tag, json: undefined, bytes: byteLengthOf(plant) }
+      const stored = { id, name, tag, json: undefined, bytes: 0 }
       plants.splice(index, 0, stored satisfies Record<keyof StoredPlant, unknown>)
       if (plants.length > MAX_BLOCK_SIZE) {
         const moved = plants.splice(MAX_BLOCK_SIZE / 2)
@@ -49,7 +49,10 @@ export function memoryStore(): MemoryStore {
         for (; index < plants.length; index++) {
           if (page.length === limit || bytes >= maxBytes) return { plants: page, hasMore: true }
           const plant = plants[index]!
-          plant.json ??= encodePlant(plant, false)
+          if (plant.json === undefined) {
+            plant.json = encodePlant(plant, false)
+            plant.bytes = byteLengthOf(plant)
+          }
           page.push(plant)
           bytes += plant.bytes
         }
@@ -72,8 +75,8 @@ export function memoryStore(): MemoryStore {
 interface StoredPlant extends EncodedPlant {
   /** Undefined until the plant is first listed. */
   json: string | undefined
-  /** The size of the texts in UTF-8. */
-  readonly bytes: number
+  /** The size of the texts in UTF-8, once the plant has been listed. */
+  bytes: number
 }
 
 /**
@@ -99,6 +102,8 @@ function locate(blocks: readonly Block[], id: bigint): { blockIndex: number; pla
 function indexAfter(items: readonly { readonly id: bigint }[], id: bigint): number {
   let low = 0
   let high = items.length
+  // Most new ids are the highest.
+  if (high === 0 || items[high - 1]!.id <= id) return high
   while (low < high) {
     const middle = (low + high) >>> 1
     if (items[middle]!.id <= id) low = middle + 1

@@ -253,7 +253,8 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
       [
         ['', 'is empty'], ['=', 'is empty'], ['=-1', 'has a sign'], ['=+1', 'is not a decimal integer'], ['=-0', 'has a sign'],
         ['=1.5', 'is not a decimal integer'], ['=%201', 'is not a decimal integer'], ['=1e1', 'is not a decimal integer'],
-        ['=01', 'has a leading zero'], ['=2147483648', 'must be from 0 to 2147483647'],
+        ['=01', 'has a leading zero'], ['=2147483648', 'must be from 0 to 2147483647'], ['=0x10', 'is not a decimal integer'],
+        ['=Infinity', 'is not a decimal integer'],
         ['=1&limit=1', 'is repeated'], ['=1&limit=1&limit=1', 'is repeated'], ['=%zz', 'is not a decimal integer'],
       ] as const
     ).map(([limit, problem]) => createCase(`the query limit${limit}`, (t) => get(t, `/plants?limit${limit}`), invalidQuery(`limit ${problem}`))),

@@ -38,6 +38,13 @@ for (const [plant, includesId, expected] of [
   test(`encodePlant returns ${expected}`, () => assert.equal(encodePlant(plant, includesId), expected))
 }
 
+test('encodePlant escapes each character as JSON.stringify does', () => {
+  const characters = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code))
+  for (const name of [...characters, 'x'.repeat(100), 'x'.repeat(99) + '"']) {
+    assert.equal(encodePlant({ id: 1n, name, tag: `a${name}b` }, false), JSON.stringify({ name, tag: `a${name}b` }))
+  }
+})
+
 for (const [member, plant] of [
   ['name', { id: 1n, name: 7 }],
   ['name', { id: 1n }],
