@@ -6,7 +6,7 @@ const LINE_INTERVAL_MS = 15_000
  * that is rewritten each second, or else on a new line now and then.
  */
 export class Progress {
-  #running = new Map()
+  #running = new Set()
   #counts = { passed: 0, failed: 0, skipped: 0 }
   #skips = new Map()
   #failures = []
@@ -24,7 +24,7 @@ export class Progress {
   }
 
   start(group) {
-    this.#running.set(group, performance.now())
+    this.#running.add(group)
   }
 
   end(group, fileCount, results, output) {
@@ -45,7 +45,7 @@ export class Progress {
     this.#show()
   }
 
-  /** Prints the totals. Returns whether all tests have passed. */
+  /** Prints the totals. Returns whether there were tests, and all of them have passed. */
   finish() {
     clearInterval(this.#timer)
     const { passed, failed, skipped } = this.#counts
@@ -56,18 +56,19 @@ export class Progress {
         `\nSkipped:\n${reasons.map(([reason, count]) => `${String(count).padStart(6)}  ${reason}\n`).join('')}`,
       )
     }
+    if (passed + failed + skipped === 0) this.#print('\nNo test has a name that matches.\n')
     const seconds = Math.round((performance.now() - this.#startedAt) / 1000)
     this.#print(`\n${this.#total} files in ${seconds} s\n${passed} passed, ${failed} failed, ${skipped} skipped\n`)
-    return failed === 0
+    return failed === 0 && passed + skipped > 0
   }
 
   #show() {
     const now = performance.now()
-    // The map is in the order in which the files were started.
-    const [slowest, startedAt = now] = this.#running.entries().next().value ?? []
-    const state = `file ${this.#ended} of ${this.#total}, ${this.#counts.failed} failed`
-    const seconds = Math.round((now - startedAt) / 1000)
-    const rest = slowest === undefined ? '' : `, running for ${seconds} s: ${slowest}`
+    const seconds = Math.round((now - this.#startedAt) / 1000)
+    const state = `${seconds} s: ${this.#ended} of ${this.#total} files, ${this.#counts.failed} failed`
+    // The set is in the order in which the files were started.
+    const [slowest] = this.#running
+    const rest = slowest === undefined ? '' : `, running: ${slowest}`
     if (this.#output.isTTY) {
       this.#output.write(`\r\x1b[K${(state + rest).slice(0, (this.#output.columns || 80) - 1)}`)
     } else if (now - this.#lineAt >= LINE_INTERVAL_MS) {

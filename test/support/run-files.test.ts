@@ -72,8 +72,14 @@ suite('the test runner', () => {
 
   test('shows the number of files and the slowest one on a terminal', async (t) => {
     const { printed } = await run(t, [[`test('a', () => {})`], [`test('b', () => {})`]], 60, true)
-    assert.match(printed, /\r\x1b\[Kfile 1 of 2, 0 failed, running for \d s: \S+/)
+    assert.match(printed, /\r\x1b\[K\d s: 1 of 2 files, 0 failed, running: \S+/)
     assert.match(printed, /\n2 passed, 0 failed, 0 skipped\n$/)
+  })
+
+  test('fails if there was no test to run', async (t) => {
+    const { printed, hasPassed } = await run(t, [['']])
+    assert.equal(hasPassed, false)
+    assert.match(printed, /^\nNo test has a name that matches\.\n/)
   })
 
   test('kills a file that exceeds the time limit, and the processes it has started', async (t) => {

@@ -91,7 +91,7 @@ const unknown = names.filter((name) => findTests(name).length === 0)
 const findOption = (name) => options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1)
 
 if (unknown.length > 0) {
-  console.error(`No tests found at ${unknown.join(', ')}. Write the value of an option after "=".`)
+  console.error(`No tests found at ${unknown.join(', ')}. Write options with "=", as in --test-name-pattern=limit.`)
   process.exitCode = 2
 } else {
   console.log(describePrograms())
