@@ -8,6 +8,12 @@ export interface NewPlant extends Omit<ListedPlant, 'id'> {
   readonly id: bigint | number
 }
 
+type Texts = Omit<ListedPlant, 'id'>
+
+/** The texts of a plant, and whether each of them is required. The client imports only types from the service. */
+const IS_REQUIRED: Readonly<Record<keyof Texts, boolean>> = { name: true, tag: false }
+const TEXT_NAMES = Object.keys(IS_REQUIRED) as readonly (keyof Texts)[]
+
 /**
  * Matches an id in a JSON list. The pattern can't match inside a string, because quotes are escaped there: an unescaped
  * quote that is followed by a colon always ends a key.
@@ -26,17 +32,18 @@ export function toExactId(id: bigint | number): bigint {
 }
 
 /** Whether two plants are identical, apart from their ids. */
-export function isSamePlant(a: Omit<ListedPlant, 'id'>, b: Omit<ListedPlant, 'id'>): boolean {
-  return a.name === b.name && a.tag === b.tag
+export function isSamePlant(a: Texts, b: Texts): boolean {
+  return TEXT_NAMES.every((name) => a[name] === b[name])
 }
 
 /**
  * Encodes a new plant. `JSON.stringify` rejects bigints, and doubles can't represent every id, so this function inserts
  * the id's digits into the JSON.
  */
-export function encodePlant(id: bigint, { name, tag }: NewPlant): string {
+export function encodePlant(id: bigint, plant: NewPlant): string {
+  const texts = Object.fromEntries(TEXT_NAMES.map((name) => [name, plant[name]]))
   // The first 0 is a placeholder for the id.
-  return JSON.stringify({ id: 0, name, tag } satisfies Record<keyof NewPlant, unknown>).replace('0', String(id))
+  return JSON.stringify({ id: 0, ...texts }).replace('0', String(id))
 }
 
 /**
@@ -51,11 +58,14 @@ export function parsePlants(text: string, after?: bigint): ListedPlant[] | undef
   if (!Array.isArray(list) || list.length !== ids.length) return undefined
   const plants: ListedPlant[] = []
   for (const [index, id] of ids.entries()) {
-    const { id: idIndex, name, tag } = (list[index] ?? {}) as Readonly<Record<string, unknown>>
-    const isPlant = idIndex === index && typeof name === 'string' && (tag === undefined || typeof tag === 'string')
+    const members = (list[index] ?? {}) as Readonly<Record<string, unknown>>
+    const isAbsent = (name: keyof Texts): boolean => members[name] === undefined && !IS_REQUIRED[name]
+    const isPlant =
+      members['id'] === index && TEXT_NAMES.every((name) => isAbsent(name) || typeof members[name] === 'string')
     const previousId = plants.at(-1)?.id ?? after
     if (!isPlant || (previousId !== undefined && id <= previousId)) return undefined
-    plants.push({ id, name, ...(tag !== undefined && { tag }) })
+    const texts = TEXT_NAMES.flatMap((name) => (isAbsent(name) ? [] : [[name, members[name]]]))
+    plants.push({ id, ...(Object.fromEntries(texts) as Texts) })
   }
   return plants
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Buffer } from 'node:buffer'
 import { inspect } from 'node:util'
 import { DEFAULT_STORE_TIMEOUT_MS, withDeadline } from '../plants/checked-store.ts'
-import type { NewPlant } from '../plants/plant.ts'
+import { TEXT_NAMES, type NewPlant } from '../plants/plant.ts'
 import { MAX_PAGE, type MaybePromise, type Page, type PageRequest, type Store } from '../plants/store.ts'
 
 /** A store under test. The errors of its methods say what the store did wrong. */
@@ -46,7 +46,7 @@ export class TestedStore {
 
     const returned = (page.plants as (NewPlant | null)[]).map((plant) => pickMembers(plant ?? {}))
     assert.ok(returned.length <= limit, `${call} returned ${returned.length} plants, although limit is ${limit}.`)
-    const bytes = returned.reduce((sum, { name, tag }) => sum + Buffer.byteLength([name, tag].join('')), 0)
+    const bytes = Buffer.byteLength(returned.flatMap((plant) => TEXT_NAMES.map((name) => plant[name])).join(''))
     const expected = plants.slice(0, bytes < maxBytes ? limit : returned.length).map(pickMembers)
     for (const [i, plant] of expected.entries()) {
       assert.ok(returned[i] !== undefined, `${call} didn't return ${quote(plant)}, which the owner has.`)
@@ -75,6 +75,7 @@ function explainResult(method: string, args: readonly unknown[], result: unknown
   return `${formatCall(method, args)} returned ${quote(result)}, although the owner ${state}.`
 }
 
-const pickMembers = ({ id, name, tag }: Partial<NewPlant>): Record<keyof NewPlant, unknown> => ({ id, name, tag })
+const pickMembers = (plant: Partial<NewPlant>): Partial<NewPlant> =>
+  Object.fromEntries((['id', ...TEXT_NAMES] as const).map((name) => [name, plant[name]]))
 const formatCall = (method: string, args: readonly unknown[]): string => `${method}(${args.map(quote).join(', ')})`
 export const quote = (value: unknown): string => inspect(value, { breakLength: Infinity, maxStringLength: 60 })

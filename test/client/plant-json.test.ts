@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { encodePlant, parsePlants, toExactId } from '../../src/client/plant-json.ts'
+import { encodePlant, isSamePlant, parsePlants, toExactId } from '../../src/client/plant-json.ts'
+import { PLANT_TEXTS, TEXT_NAMES, type NewPlant } from '../../src/plants/plant.ts'
+
+type Texts = Record<(typeof TEXT_NAMES)[number], fc.Arbitrary<string>>
 
 const id = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })
 /** Strings that look like ids, members and escapes. */
@@ -11,15 +14,14 @@ const text = fc.oneof(
     .array(fc.constantFrom('{"id":1', '"id":2,', '"id"', '\\', '"', ':3}', ' ', '\\u0022id\\u0022:4'), { maxLength: 6 })
     .map((parts) => parts.join('')),
 )
+const requiredKeys: (keyof NewPlant)[] = ['id', ...TEXT_NAMES.filter((name) => PLANT_TEXTS[name].isRequired)]
+const plant = fc.record(
+  { id, ...(Object.fromEntries(TEXT_NAMES.map((name) => [name, text])) as Texts) },
+  { requiredKeys, noNullPrototype: true },
+)
 const plants = fc
-  .uniqueArray(fc.record({ id, name: text, tag: fc.option(text, { nil: undefined }) }), {
-    selector: (plant) => plant.id,
-  })
-  .map((list) =>
-    list
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .map(({ tag, ...plant }) => (tag === undefined ? plant : { ...plant, tag })),
-  )
+  .uniqueArray(plant as fc.Arbitrary<NewPlant>, { selector: (plant) => plant.id })
+  .map((list) => list.sort((a, b) => (a.id < b.id ? -1 : 1)))
 
 suite('a list', () => {
   test('preserves every id, name and tag when it is encoded and parsed', () => {
@@ -66,6 +68,12 @@ suite('a list', () => {
       assert.equal(parsed, undefined)
     })
   }
+})
+
+test('two plants are the same only if each of their texts is', () => {
+  const texts = Object.fromEntries(TEXT_NAMES.map((name) => [name, name])) as unknown as NewPlant
+  assert.equal(isSamePlant(texts, { ...texts }), true)
+  for (const name of TEXT_NAMES) assert.equal(isSamePlant(texts, { ...texts, [name]: 'other' }), false, name)
 })
 
 test('an id argument can be a bigint or a safe integer', () => {

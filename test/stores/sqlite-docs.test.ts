@@ -21,7 +21,7 @@ async function createFile(t: TestContext) {
     `PRAGMA journal_mode = WAL; ${MIGRATIONS.join(';')}; ${setPragmas}; ${insert}`,
   )
   const runScript = (script: string): string =>
-    execFileSync('sh', ['-euc', script], { cwd: dirname(path), encoding: 'utf8' })
+    execFileSync('sh', ['-euc', script], { cwd: dirname(path), encoding: 'utf8', stdio: 'pipe' })
   return { path, stop, runScript }
 }
 const setPragmas = /'(PRAGMA .*)'/.exec(setNumbers!)![1]!
@@ -55,6 +55,6 @@ suite('docs/sqlite.md', { skip: skipWithoutSqlite || skipWithoutCommand('sqlite3
   test('Schema: shows the table that the store creates', () => {
     const [, sql] = /^```sql\n(.*?)^```$/ms.exec(text)!
     const collapse = (code: string): string => code.replace(/\s+/g, ' ').trim()
-    assert.equal(collapse(sql!), collapse(MIGRATIONS.join(';')))
+    assert.equal(collapse(sql!), collapse(MIGRATIONS.join('; ')))
   })
 })

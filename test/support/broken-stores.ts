@@ -86,7 +86,7 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
       (store) => ({ delete: async (owner, id) => (await store.delete(owner, id)) || true }),
     ],
     [
-      "returned { id: 2n, name: 'second', … } instead of { id: 2n, name: 'Plant 2', … }.",
+      "returned { id: 2n, name: 'second', … } instead of { id: 2n, name: 'name 2', … }.",
       (store) => ({
         create(owner, plant) {
           const isNew = store.create(owner, plant)
@@ -96,13 +96,13 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
       }),
     ],
     [
-      "didn't return { id: 1n, name: 'Plant 1', … }, which the owner has.",
+      "didn't return { id: 1n, name: 'name 1', … }, which the owner has.",
       (store) => ({ delete: (owner, id) => store.has(owner, id) && (store.plants.clear(), true) }),
     ],
   ],
   'separates owners with similar names': [
     [
-      "create('A', { id: 0n, name: 'A' }) returned false, although",
+      "create('A', { id: 0n, name: 'A', … }) returned false, although",
       (store) => Object.assign(store, { getKey: (owner: string, id: bigint) => `${owner.toLowerCase()} ${id}` }),
     ],
     [
@@ -187,7 +187,7 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
   ],
   'lists the result of every completed write while other lists are running': [
     [
-      "didn't return { id: 0n, name: 'Plant 0', … }, which the owner has.",
+      "didn't return { id: 0n, name: 'name 0', … }, which the owner has.",
       (store) => {
         let pending: Promise<Page> | undefined
         return {
@@ -209,9 +209,9 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
     ],
   ],
   'changes nothing while writes fail, and ping rejects, if the store implements ping': [
-    ['ping() succeeded, although writes fail. It must reject.', () => ({ ping: () => undefined })],
+    ['ping() must reject while writes fail.', () => ({ ping: () => undefined })],
     [
-      "returned { id: 20n, name: 'Plant 20', … }, which the owner doesn't have.",
+      "returned { id: 20n, name: 'name 20', … }, which the owner doesn't have.",
       (store) => ({
         create(owner, plant) {
           if (store.isBroken) store.plants.set(store.getKey(owner, plant.id), { ...plant, owner })
@@ -220,7 +220,7 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
       }),
     ],
     [
-      "didn't return { id: 0n, name: 'Plant 0', … }, which the owner has.",
+      "didn't return { id: 0n, name: 'name 0', … }, which the owner has.",
       (store) => ({
         delete(owner, id) {
           if (store.isBroken) store.plants.delete(store.getKey(owner, id))
@@ -229,7 +229,7 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
       }),
     ],
     [
-      "A write of { id: 20n, name: 'Plant 20', … } returned true after breakWrites.",
+      "A write of { id: 20n, name: 'name 20', … } returned true after breakWrites.",
       (store) => ({ create: (...args) => store.isBroken || store.create(...args) }),
     ],
     [
