@@ -15,8 +15,9 @@ const compile = (...args) => promisify(execFile)(process.execPath, [tsc, '--noCh
 rmSync('dist', { recursive: true, force: true })
 await Promise.all([
   compile('--removeComments', '--declaration', 'false'),
-  compile('--emitDeclarationOnly'),
   compile('--project', 'src/web-ui', '--removeComments'),
+  // Only apps that import the package need its declarations.
+  process.env.npm_lifecycle_event !== 'prestart' && compile('--emitDeclarationOnly'),
 ])
 for (const name of readdirSync('src/web-ui').filter((name) => ['.html', '.css'].includes(extname(name)))) {
   cpSync(`src/web-ui/${name}`, `dist/web-ui/${name}`)
