@@ -88,6 +88,9 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   // collation C never changes with the operating system.
   const insert = `INSERT INTO ${table} (${COLUMNS})`
   const onConflict = 'ON CONFLICT (owner COLLATE "C", id) DO NOTHING'
+  const insertPlant = prepare(
+    `${insert} VALUES ($1, $2, ${TEXT_NAMES.map((_, i) => `$${i + 3}`).join(', ')}) ${onConflict}`,
+  )
   // Sorted by key, so that concurrent statements can't deadlock. The first create of an id wins.
   const insertPlants = prepare(`${insert} SELECT ${COLUMNS}
     FROM unnest($1::text[], $2::bigint[], ${TEXT_NAMES.map((_, i) => `$${i + 3}::text[]`).join(', ')})
@@ -119,6 +122,8 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
         ELSE attnotnull AND NOT atthasdef AND attidentity = '' END HAVING count(*) > 0`)
 
   const create = createBatcher(async (rows) => {
+    // Arrays and rows that are returned take a tenth of the CPU time of a create.
+    if (rows.length === 1) return [(await insertPlant([...rows[0]!])).rowCount === 1]
     const columns = rows[0]!.map((_, column) => rows.map((row) => row[column]))
     const created = new Set((await insertPlants(columns)).rows.flat())
     return rows.map(([owner, id]) => created.delete(`${owner} ${id}`))
