@@ -142,12 +142,3 @@ for (const basePath of ['', '/api', '/api/v1']) {
     assert.deepEqual(authenticate('secret', request), { owner: 'ada', access: 'write' })
   })
 }
-
-test('resolveOptions reads options inherited from a prototype', () => {
-  assert.equal(resolveOptions(Object.create({ tokens, maxLimit: 7 }) as PlantStoreOptions).maxLimit, 7)
-})
-
-test('resolveOptions accepts options without a prototype', () => {
-  const options = Object.assign(Object.create(null) as object, { tokens, maxLimit: 7 })
-  assert.equal(resolveOptions(options).maxLimit, 7)
-})
