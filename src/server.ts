@@ -2,18 +2,8 @@
 // Old versions of Node must be able to parse this file to report that they're too old, so it has no static imports and
 // no recent syntax.
 const [major, minor] = process.versions.node.split('.').map(Number)
-// Check for the network permission now. Otherwise, Node would throw later, where no error listener would catch the
-// error. `process.permission` is undefined without `--permission`.
-const permission = process.permission as typeof process.permission | undefined
-const isNetworkDenied =
-  permission !== undefined && process.allowedNodeEnvironmentFlags.has('--allow-net') && !permission.has('net')
-
-let problem: string | undefined
-if (isNetworkDenied) problem = 'with --permission, the server also needs --allow-net'
-if (major! * 1000 + minor! < 20019) problem = `Node 20.19 or later is required; this is Node ${process.versions.node}`
-
-if (problem !== undefined) {
-  process.stderr.write(`plant-store: ${problem}\n`)
+if (major! * 1000 + minor! < 20019) {
+  process.stderr.write(`plant-store: Node 20.19 or later is required; this is Node ${process.versions.node}\n`)
   process.exitCode = 2
 } else {
   // Until the server listens, SIGHUP must not end the process, but SIGTERM and SIGINT must. For the first process in a
