@@ -9,7 +9,6 @@ export type { ErrorCode } from './http/errors.ts'
 export type { ResourcePath } from './http/router.ts'
 export { openapi, type PlantStoreDescription } from './openapi/openapi.ts'
 export type {
-  Authenticate,
   AuthenticateOptions,
   CommonOptions,
   Hooks,
@@ -17,7 +16,6 @@ export type {
   PlantStoreOptions,
   ResponseEvent,
   TokenOptions,
-  Validate,
   ValidationContext,
 } from './options.ts'
 export type { NewPlant, Plant } from './plants/plant.ts'

@@ -85,13 +85,7 @@ export type OptionalHooks = {
   readonly [Name in 'validate' | 'onError' | 'onResponse']?: Hooks[Name] | undefined
 }
 
-/** The type of the option {@link AuthenticateOptions.authenticate}. */
-export type Authenticate = Hooks['authenticate']
-
-/** The type of the option {@link CommonOptions.validate}. */
-export type Validate = Hooks['validate']
-
-/** The second argument of {@link Validate}. */
+/** The second argument of {@link Hooks.validate}. */
 export interface ValidationContext {
   /** The owner of the plant. */
   readonly owner: string

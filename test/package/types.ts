@@ -7,13 +7,12 @@ import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import {
   createPlantStore,
   memoryStore,
-  type Authenticate,
   type ErrorCode,
   type NewPlant,
   type Plant,
   type ResponseEvent,
   type Store,
-  type Validate,
+  type Hooks,
   type ValidationContext,
 } from '../../src/index.ts'
 
@@ -49,8 +48,8 @@ createPlantStore({
   onResponse: ({ status, request }: FromApp<ResponseEvent>) => console.log(request.originalUrl, status),
 })
 createPlantStore({ authenticate: async (token, request: Http2ServerRequest) => Promise.resolve(request.authority) })
-export const authenticateUser: Authenticate = (token, request: AppRequest) => request.user?.id
-export const validatePlant: Validate = (plant, { request }: FromApp<ValidationContext>) => request.user?.id
+export const authenticateUser: Hooks['authenticate'] = (token, request: AppRequest) => request.user?.id
+export const validatePlant: Hooks['validate'] = (plant, { request }: FromApp<ValidationContext>) => request.user?.id
 // @ts-expect-error an owner must be a string
 createPlantStore({ authenticate: async (token, request: AppRequest) => Promise.resolve(request.user?.number) })
 // @ts-expect-error the request isn't a Koa context
