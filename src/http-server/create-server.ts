@@ -92,28 +92,21 @@ export function createServer(listener: RequestListener, options: ServerOptions =
     if (Number.isSafeInteger(value) && value >= min && value <= max) return [name, value]
     throw invalid(`options.${name}`, `a whole number from ${min} to ${max}`, value)
   })
-  return createObservedServer(listener, Object.fromEntries(limits) as Limits)
+  return createLimitedServer(listener, Object.fromEntries(limits) as Limits)
 }
 
 const invalid = (name: string, expected: string, actual: unknown): TypeError =>
   new TypeError(`${name} must be ${expected}, not ${inspect(actual, { depth: -1 })}`)
 
-/** What the standalone server adds to {@link createServer}. */
-export interface Observer {
-  /** Called before any response to a request. */
-  readonly onRequest?: RequestListener | undefined
-  /** Called for each error that the server itself responds with. Without a parsed header, there is no request. */
-  readonly onRejection?: OnRejection | undefined
-}
-
 /**
  * @param limits limits, which aren't checked; and `optimizeEmptyRequests`, which makes requests without a body faster
  * (Node 24.12 and later) by skipping their stream events, for which the listener must not wait then
+ * @param onRejection called for each error that the server itself responds with
  */
-export function createObservedServer(
+export function createLimitedServer(
   listener: RequestListener,
   limits: Limits & { readonly optimizeEmptyRequests?: boolean },
-  { onRequest, onRejection }: Observer = {},
+  onRejection?: OnRejection,
 ): PlantServer {
   const server = createHttpServer({
     headersTimeout: Math.min(limits.headersTimeoutMs, limits.requestTimeoutMs),
@@ -152,7 +145,6 @@ export function createObservedServer(
     const connection = connections.get(request.socket)!
     const previousResponse = connection.latestResponse
     connection.latestResponse = response
-    onRequest?.(request, response)
     if (draining === undefined) return handle(request, response)
     closeAfter(response, previousResponse)
     // Further requests may follow in the same packet. Only the response to the last of them closes the connection.

@@ -14,6 +14,7 @@ export interface Connection {
   isRejected: boolean
 }
 
+/** Without a parsed header, there is no request. */
 export type OnRejection = (error: HttpError, request: IncomingMessage | undefined) => void
 
 /**

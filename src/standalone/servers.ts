@@ -1,8 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError } from '../http/errors.ts'
 import { addFields, type HttpResponse } from '../http/respond.ts'
 import type { Caller } from '../http/authentication.ts'
-import { createObservedServer, type PlantServer } from '../http-server/create-server.ts'
+import { createLimitedServer, type PlantServer } from '../http-server/create-server.ts'
 import { createPlantStore } from '../plant-store.ts'
 import type { Store } from '../plants/store.ts'
 import { createCors } from './cors.ts'
@@ -68,21 +67,15 @@ export function createServers(
     },
     onResponse,
   )
-  const service = createObservedServer(
-    listener,
-    { ...settings, optimizeEmptyRequests: true },
-    {
-      onRequest(request: IncomingMessage, response: ServerResponse) {
-        const fields = ['X-Request-Id', getRequestId(request)]
-        addFields(response, cors === undefined ? fields : [...fields, ...cors.getFields(request)])
-        metrics?.onRequest(request, response)
-      },
-      onRejection(error, request) {
-        metrics?.onRejection(error)
-        onResponse?.({ request, status: error.status, error: error.error })
-      },
-    },
-  )
+  const service = createLimitedServer(listener, { ...settings, optimizeEmptyRequests: true }, (error, request) => {
+    metrics?.onRejection(error)
+    onResponse?.({ request, status: error.status, error: error.error })
+  })
+  service.server.prependListener('request', (request, response) => {
+    const fields = ['X-Request-Id', getRequestId(request)]
+    addFields(response, cors === undefined ? fields : [...fields, ...cors.getFields(request)])
+    metrics?.onRequest(request, response)
+  })
   const logDrop = createThrottledLog('connections-dropped')
   service.server.on('drop', () => logDrop(() => ({ max: service.server.maxConnections })))
   // Make Node cache `remoteAddress`. After the connection has closed, only a cached value is available.
@@ -101,8 +94,9 @@ export function createServers(
       void reply(request, response, new HttpError('pathNotFound', message))
     },
   )
-  const admin = createObservedServer(adminListener, settings, {
-    onRequest: (request, response) => addFields(response, ['X-Request-Id', getRequestId(request)]),
+  const admin = createLimitedServer(adminListener, settings)
+  admin.server.prependListener('request', (request, response) => {
+    addFields(response, ['X-Request-Id', getRequestId(request)])
   })
   return { service, admin }
 }

@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
 import { addFields } from '../../src/http/respond.ts'
-import { createObservedServer, LIMITS, type Limits, type PlantServer } from '../../src/http-server/create-server.ts'
+import { createLimitedServer, LIMITS, type Limits, type PlantServer } from '../../src/http-server/create-server.ts'
+import type { OnRejection } from '../../src/http-server/reject.ts'
 import { memoryStore } from '../../src/index.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { connectPair, RawConnection } from '../support/raw-connection.ts'
@@ -21,17 +22,12 @@ const DEFAULTS = Object.fromEntries(
   Object.entries(LIMITS).map(([name, { defaultValue }]) => [name, defaultValue]),
 ) as Limits
 
-/** Serves a listener, and records what the observer gets. */
+/** Serves a listener, and records the rejections. */
 async function serve(t: TestContext, listener: RequestListener = createService(), limits: Partial<Limits> = {}) {
   const rejections: unknown[] = []
-  const http: PlantServer = createObservedServer(
-    listener,
-    { ...DEFAULTS, ...limits },
-    {
-      onRequest: (_, response) => addFields(response, ['X-Request-Id', 'of the observer']),
-      onRejection: ({ error }, request) => rejections.push([error, request?.url]),
-    },
-  )
+  const onRejection: OnRejection = ({ error }, request) => rejections.push([error, request?.url])
+  const http: PlantServer = createLimitedServer(listener, { ...DEFAULTS, ...limits }, onRejection)
+  http.server.prependListener('request', (_, response) => addFields(response, ['X-Request-Id', 'of a listener']))
   await serveUntilEnd(t, http.server)
   return { http, server: http.server, rejections }
 }
@@ -94,7 +90,7 @@ suite('Host', () => {
       const names = ['x-request-id', 'connection', 'cache-control', 'content-type']
       assert.deepEqual(
         names.map((field) => response!.headers.get(field)),
-        ['of the observer', 'close', 'no-store', 'application/json'],
+        ['of a listener', 'close', 'no-store', 'application/json'],
       )
       assert.deepEqual(rejections, [[40000, '/none']])
     })
