@@ -28,6 +28,5 @@ export {
   type Page,
   type PageRequest,
   type Store,
-  type StoreUnavailableErrorOptions,
 } from './plants/store.ts'
 export { memoryStore, type MemoryStore } from './stores/memory-store.ts'
