@@ -100,6 +100,11 @@ export default defineConfig(
   {
     files: ['test/**/*.ts'],
     rules: {
+      // In tests, these rules find nothing that the compiler doesn't, and take a sixth of the time of lint.
+      '@typescript-eslint/no-deprecated': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-return': 'off',
       // node:test itself handles the promises that these functions return.
       '@typescript-eslint/no-floating-promises': [
         'error',
