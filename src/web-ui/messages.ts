@@ -15,10 +15,8 @@ export function describePage(plants: readonly ListedPlant[], after: bigint | und
 }
 
 /** Explains why a list failed or, with a plant, why the plant couldn't be added or deleted. */
-export function explainError(
-  { status, error, message, isOutcomeUnknown }: PlantStoreError,
-  plant?: ListedPlant,
-): string {
+export function explainError(failure: PlantStoreError, plant?: ListedPlant): string {
+  const { status, error, message, isOutcomeUnknown } = failure
   if (plant !== undefined && isOutcomeUnknown)
     return `The service didn't confirm the change of ${quote(plant.name)}. Check the list before you try again.`
   if (status === 0 || error === 50300)

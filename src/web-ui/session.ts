@@ -1,10 +1,5 @@
-import {
-  createPlantClient,
-  type ListedPlant,
-  type PlantClient,
-  type PlantPage,
-  type PlantStoreError,
-} from '../client/plant-client.ts'
+import { createPlantClient } from '../client/plant-client.ts'
+import type { ListedPlant, PlantClient, PlantPage, PlantStoreError } from '../client/plant-client.ts'
 import { explainError, quote } from './messages.ts'
 import { loggedFetch } from './request-log.ts'
 
