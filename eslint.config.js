@@ -100,7 +100,7 @@ export default defineConfig(
   {
     files: ['test/**/*.ts'],
     rules: {
-      // In tests, these rules find nothing that the compiler doesn't, and take a sixth of the time of lint.
+      // These rules take a sixth of the time of lint, and a test that they would find fails anyway.
       '@typescript-eslint/no-deprecated': 'off',
       '@typescript-eslint/no-unsafe-argument': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',

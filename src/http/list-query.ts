@@ -13,7 +13,7 @@ const MAX_INT32 = 2 ** 31 - 1
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
   const defaultLimit = maxLimit === Infinity ? undefined : maxLimit
   if (query === '') return { limit: defaultLimit, after: undefined, includesId: false }
-  // The most common query. `URLSearchParams`, or a regular expression, would take 3% of the time of the request.
+  // The most common query: `URLSearchParams` would take 3% of the time of its request.
   const onlyLimit = query.startsWith('limit=') ? Number(query.slice('limit='.length)) : NaN
   if (Number.isInteger(onlyLimit) && onlyLimit >= 0 && onlyLimit <= MAX_INT32 && query === `limit=${onlyLimit}`) {
     return { limit: Math.min(onlyLimit, maxLimit), after: undefined, includesId: false }

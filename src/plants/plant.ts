@@ -69,6 +69,6 @@ function encodeTexts(plant: Readonly<Partial<Record<keyof Plant, unknown>>>): st
 
 const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/
 
-/** `JSON.stringify` takes three times as long for a short text without escapes. */
+/** Most texts are short and need no escape. `JSON.stringify` would add 2% to the time of a create. */
 const quote = (text: string): string =>
   text.length < 100 && NEEDS_NO_ESCAPE.test(text) ? `"${text}"` : JSON.stringify(text)
