@@ -16,7 +16,7 @@ rmSync('dist', { recursive: true, force: true })
 await Promise.all([
   compile('--removeComments', '--declaration', 'false'),
   compile('--project', 'src/web-ui', '--removeComments'),
-  // Only apps that import the package need its declarations.
+  // `npm start` needs only the modules; the declarations are for apps that import the package.
   process.env.npm_lifecycle_event !== 'prestart' && compile('--emitDeclarationOnly'),
 ])
 for (const name of readdirSync('src/web-ui').filter((name) => ['.html', '.css'].includes(extname(name)))) {

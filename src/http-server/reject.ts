@@ -14,7 +14,7 @@ export interface Connection {
   isRejected: boolean
 }
 
-/** Without a parsed header, there is no request. */
+/** The request is undefined if its header couldn't be parsed. */
 export type OnRejection = (error: HttpError, request: IncomingMessage | undefined) => void
 
 /**

@@ -18,18 +18,18 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
     throw new HttpError('invalidPlant', 'The body must be a JSON object.')
   }
   const plant: Partial<Record<MemberName, JsonValue>> = {}
-  const repeated: MemberName[] = []
+  const repeated = new Set<MemberName>()
   for (const [key, member] of value.members) {
     const name = MEMBERS[MEMBERS.indexOf(key as MemberName)]
     if (name === undefined || member === undefined) continue
-    if (plant[name] !== undefined) repeated.push(name)
+    if (plant[name] !== undefined) repeated.add(name)
     plant[name] = member
   }
 
   const problems: string[] = []
   checkId(plant.id, problems)
   for (const name of TEXT_NAMES) checkText(name, plant[name], problems)
-  for (const name of new Set(repeated)) problems.push(`${name} is repeated`)
+  for (const name of repeated) problems.push(`${name} is repeated`)
   if (problems.length > 0) throw new HttpError('invalidPlant', `The plant is invalid: ${problems.join('; ')}.`)
   return plant as unknown as NewPlant
 }

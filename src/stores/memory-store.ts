@@ -102,7 +102,7 @@ function locate(blocks: readonly Block[], id: bigint): { blockIndex: number; pla
 function indexAfter(items: readonly { readonly id: bigint }[], id: bigint): number {
   let low = 0
   let high = items.length
-  // Most new ids are the highest.
+  // Most new plants have the highest id so far.
   if (high === 0 || items[high - 1]!.id <= id) return high
   while (low < high) {
     const middle = (low + high) >>> 1
