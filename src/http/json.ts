@@ -17,12 +17,7 @@ const MAX_DEPTH = 64
 /** An int64 has at most this many digits. */
 const MAX_DIGITS = 19
 
-/** Returned instead of a character at the end of the text. */
-const END = -1
-const [TAB, LINE_FEED, CARRIAGE_RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20] as const
-const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d] as const
-const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a] as const
-const [LOWER_T, LOWER_F, LOWER_N] = [0x74, 0x66, 0x6e] as const
+const [QUOTE, BACKSLASH, SPACE] = [0x22, 0x5c, 0x20] as const
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})/y
 const SMALL_INTEGER = /(?:0|[1-9][0-9]{0,14})(?![0-9.eE])/y
 /** Also matches the valid beginning of an invalid number, such as `1.`, or nothing. */
@@ -50,23 +45,23 @@ class JsonParser {
 
   readText(): JsonValue {
     const value = this.readValue(0)
-    if (this.peekToken() !== END) throw this.expected('the end of the body')
+    if (this.peek() !== '') throw this.expected('the end of the body')
     return value
   }
 
   readValue(depth: number): JsonValue {
-    switch (this.peekToken()) {
-      case QUOTE:
+    switch (this.peek()) {
+      case '"':
         return this.readString()
-      case OPEN_BRACE:
+      case '{':
         return this.readObject(depth + 1)
-      case OPEN_BRACKET:
+      case '[':
         return this.readArray(depth + 1)
-      case LOWER_T:
+      case 't':
         return this.readLiteral('true', true)
-      case LOWER_F:
+      case 'f':
         return this.readLiteral('false', false)
-      case LOWER_N:
+      case 'n':
         return this.readLiteral('null', null)
       default:
         return this.readNumber()
@@ -75,25 +70,25 @@ class JsonParser {
 
   readObject(depth: number): JsonObject {
     this.enter(depth)
-    if (this.skipIf(CLOSE_BRACE)) return { members: [] }
+    if (this.skipIf('}')) return { members: [] }
     const members: [name: string, value: JsonValue][] = []
     do {
-      if (this.peekToken() !== QUOTE) throw this.expected('a name in double quotes')
+      if (this.peek() !== '"') throw this.expected('a name in double quotes')
       const name = this.readString()
-      if (!this.skipIf(COLON)) throw this.expected('":"')
+      if (!this.skipIf(':')) throw this.expected('":"')
       members.push([name, this.readValue(depth)])
-    } while (this.skipIf(COMMA))
-    if (!this.skipIf(CLOSE_BRACE)) throw this.expected('"," or "}"')
+    } while (this.skipIf(','))
+    if (!this.skipIf('}')) throw this.expected('"," or "}"')
     return { members }
   }
 
   readArray(depth: number): readonly JsonValue[] {
     this.enter(depth)
-    if (this.skipIf(CLOSE_BRACKET)) return []
+    if (this.skipIf(']')) return []
     const items: JsonValue[] = []
     do items.push(this.readValue(depth))
-    while (this.skipIf(COMMA))
-    if (!this.skipIf(CLOSE_BRACKET)) throw this.expected('"," or "]"')
+    while (this.skipIf(','))
+    if (!this.skipIf(']')) throw this.expected('"," or "]"')
     return items
   }
 
@@ -113,33 +108,22 @@ class JsonParser {
     const { text } = this
     const start = ++this.position
     let isEscaped = false
-    for (;;) {
-      const code = this.peek()
-      if (code === QUOTE) break
-      if (code === END) throw this.expected('the end of the string')
+    for (let code; (code = text.charCodeAt(this.position)) !== QUOTE;) {
+      if (this.position === text.length) throw this.expected('the end of the string')
       if (code < SPACE) throw this.expected('an escape for a control character')
-      if (code === BACKSLASH) {
-        isEscaped = true
-        ESCAPE.lastIndex = this.position
-        if (!ESCAPE.test(text)) throw this.expected('a valid escape')
-        this.position = ESCAPE.lastIndex
-      } else {
-        this.position++
-      }
+      if (code !== BACKSLASH) this.position++
+      else if (this.skipMatch(ESCAPE)) isEscaped = true
+      else throw this.expected('a valid escape')
     }
     const raw = text.slice(start, this.position++)
     return isEscaped ? (JSON.parse(`"${raw}"`) as string) : raw
   }
 
   readNumber(): bigint | number {
-    const { text, position } = this
-    SMALL_INTEGER.lastIndex = position
-    if (SMALL_INTEGER.test(text)) {
-      this.position = SMALL_INTEGER.lastIndex
-      // Doubles of up to 15 digits are exact, and converting a double to a bigint is faster than parsing text.
-      return BigInt(Number(text.slice(position, this.position)))
-    }
-    NUMBER.lastIndex = position
+    const start = this.position
+    // Doubles of up to 15 digits are exact, and converting a double to a bigint is faster than parsing text.
+    if (this.skipMatch(SMALL_INTEGER)) return BigInt(Number(this.text.slice(start, this.position)))
+    NUMBER.lastIndex = start
     const [source, sign, integer, fraction, exponent] = NUMBER.exec(this.text)!
     this.position += source.length
     if (integer === undefined) throw this.expected(sign === '' ? 'a value' : 'a digit')
@@ -147,25 +131,24 @@ class JsonParser {
     return toInteger(sign!, integer, fraction, exponent)
   }
 
-  skipIf(expected: number): boolean {
-    if (this.peekToken() !== expected) return false
+  skipMatch(pattern: RegExp): boolean {
+    pattern.lastIndex = this.position
+    const isMatch = pattern.test(this.text)
+    if (isMatch) this.position = pattern.lastIndex
+    return isMatch
+  }
+
+  skipIf(expected: string): boolean {
+    if (this.peek() !== expected) return false
     this.position++
     return true
   }
 
-  /** Skips white space, and returns the next character without consuming it. */
-  peekToken(): number {
-    let code = this.peek()
-    while (code === SPACE || code === LINE_FEED || code === CARRIAGE_RETURN || code === TAB) {
-      this.position++
-      code = this.peek()
-    }
-    return code
-  }
-
-  /** Checks the bounds, because out-of-bounds reads make V8 deoptimize. */
-  peek(): number {
-    return this.position < this.text.length ? this.text.charCodeAt(this.position) : END
+  /** Skips white space, and returns the next character without consuming it; empty at the end of the text. */
+  peek(): string {
+    let next = this.text.charAt(this.position)
+    while (next === ' ' || next === '\n' || next === '\r' || next === '\t') next = this.text.charAt(++this.position)
+    return next
   }
 
   expected(expected: string, problem = 'is not JSON'): HttpError {
