@@ -4,14 +4,14 @@ import type { Access } from './http/authentication.ts'
 import { discardBody, readBody, type BodyOptions } from './http/body.ts'
 import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
 import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
-import { describeInteger, parseListQuery } from './http/list-query.ts'
+import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
 import type { HttpResponse } from './http/respond.ts'
 import type { ResourcePath } from './http/router.ts'
 import type { ResolvedOptions } from './options.ts'
 import { withDeadline, type CheckedStore } from './plants/checked-store.ts'
 import { listPlants } from './plants/list-plants.ts'
-import { encodePlant, MAX_INT64, MIN_INT64, parseInt64, type NewPlant } from './plants/plant.ts'
+import { encodePlant, INT64_DESCRIPTION, parseInt64, type NewPlant } from './plants/plant.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
 /** The options of a service, and what is created from them. */
@@ -29,12 +29,10 @@ export interface OperationInput {
   readonly query: string
 }
 
-/** Returns the response, or undefined if the client aborts the request before its body is complete. */
-type Run = (service: Service, input: OperationInput) => MaybePromise<HttpResponse | undefined>
-
 export interface Operation {
   readonly access: Access
-  readonly run: Run
+  /** Returns the response, or undefined if the client aborts the request before its body is complete. */
+  readonly run: (service: Service, input: OperationInput) => MaybePromise<HttpResponse | undefined>
 }
 
 const LIST: Operation = { access: 'read', run: list }
@@ -97,9 +95,7 @@ function list({ checkedStore, maxLimit }: Service, { owner, query }: OperationIn
 function remove({ checkedStore }: Service, input: OperationInput): MaybePromise<HttpResponse | undefined> {
   const { request, fields, owner } = input
   const id = parseInt64(input.id)
-  if (id === undefined) {
-    throw new HttpError('invalidId', `The id in the path ${describeInteger(input.id, MIN_INT64, MAX_INT64)}.`)
-  }
+  if (id === undefined) throw new HttpError('invalidId', `The id in the path must be ${INT64_DESCRIPTION}.`)
   // The body is ignored, but the client might still abort the request.
   return then(discardBody(request, fields), (isComplete) => {
     if (!isComplete) return undefined

@@ -29,6 +29,8 @@ export const MAX_INT64: bigint = 2n ** 63n - 1n
 
 export const isInt64 = (value: bigint): boolean => MIN_INT64 <= value && value <= MAX_INT64
 
+export const INT64_DESCRIPTION = `a decimal integer from ${MIN_INT64} to ${MAX_INT64}, without leading zeros`
+
 /** Parses a decimal int64 such as `42`. Returns undefined for anything else: `01`, `+1`, `1.0`, a space, 2^63. */
 export function parseInt64(text: string): bigint | undefined {
   // Converting a million digits to a bigint would take quadratic time.

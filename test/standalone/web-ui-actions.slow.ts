@@ -59,7 +59,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
     await ui.waitForText('#message', /^The plant is invalid: id must be from -9223372036854775808 to /)
     assert.equal(await ui.getValue('new-id'), '9223372036854775808')
     await ui.goToId('9999999999999999999')
-    await ui.waitForText('#message', /^The query is invalid: after must be from /)
+    await ui.waitForText('#message', /^The query is invalid: after must be a decimal integer from /)
     await ui.goToId('')
     await ui.waitForText('#message', /^$/)
   })
