@@ -62,26 +62,18 @@ export function createAuthenticator(
 
 /**
  * Validates a token holder.
- * @throws TypeError if the holder is invalid. The message omits the names of unknown members, which might be tokens
+ * @throws TypeError that says what a token holder is, without the value, which might contain a token
  */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
-  const isObject = typeof holder === 'object' && holder !== null
-  const { owner, access, ...others } = (isObject ? holder : { owner: holder, access: 'write' }) as Partial<
-    Record<keyof Caller, unknown>
-  >
-  if (typeof owner !== 'string') {
-    throw new TypeError(`${messagePrefix} an owner: a string, not ${owner === null ? 'null' : typeof owner}`)
-  }
-  if (!isValidText(owner) || owner === '') {
-    throw new TypeError(`${messagePrefix} an owner: a non-empty string of ${TEXT_DESCRIPTION}`)
-  }
-  if (access !== 'read' && access !== 'write') {
-    throw new TypeError(`${messagePrefix} an access of "read" or "write", not ${inspect(access, { depth: -1 })}`)
-  }
-  if (Object.keys(others).length > 0) {
-    throw new TypeError(`${messagePrefix} an owner and an access, and nothing else`)
-  }
-  return { owner, access }
+  const caller: unknown = typeof holder === 'string' ? { owner: holder, access: 'write' } : holder
+  const { owner, access, ...others } = Object(caller) as Partial<Record<keyof Caller, unknown>>
+  const isOwner = isValidText(owner) && owner !== ''
+  const isAccess = access === 'read' || access === 'write'
+  if (isOwner && isAccess && Object.keys(others).length === 0) return { owner, access }
+  throw new TypeError(
+    `${messagePrefix} an owner, a non-empty string of ${TEXT_DESCRIPTION}, ` +
+      'or an object with only an owner and an access, "read" or "write"',
+  )
 }
 
 /**
@@ -96,9 +88,8 @@ export function createTokenTable(
   for (const [token, holder] of tokens) {
     const caller = toCaller(holder, 'options.tokens: a token must have')
     const messagePrefix = `options.tokens: the token of ${inspect(caller.owner)} must`
-    if (typeof token !== 'string') throw new TypeError(`${messagePrefix} be a string, not of type ${typeof token}`)
-    if (!TOKEN.test(token)) {
-      throw new TypeError(`${messagePrefix} consist of letters, digits and -._~+/, with "=" only at its end`)
+    if (typeof token !== 'string' || !TOKEN.test(token)) {
+      throw new TypeError(`${messagePrefix} be a string of letters, digits and -._~+/, with "=" only at its end`)
     }
     // An unset variable that was used as a key.
     if (token === 'undefined' || token === 'null') throw new TypeError(`${messagePrefix} not be "${token}"`)

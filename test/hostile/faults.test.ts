@@ -86,24 +86,18 @@ for (const method of ['create', 'list', 'delete'] as const) {
   })
 }
 
+const invalidHolder = new Error(
+  'authenticate must return an owner, a non-empty string of well-formed Unicode without U+0000, ' +
+    'or an object with only an owner and an access, "read" or "write"',
+)
 const AUTHENTICATE_FAULTS: readonly Fault[] = [
   ...FAULTS.slice(0, 6),
   ['rejects with an unknown outcome', () => Promise.reject(connectionLost), UNAVAILABLE, connectionLost],
   ['throws an error with an unknown outcome', createThrower(connectionLost), UNAVAILABLE, connectionLost],
   ['never settles', () => neverSettles, UNAVAILABLE, new Error('authenticate did not respond within 20 ms.')],
-  [
-    'returns an invalid owner',
-    () => 'a\0b',
-    UNEXPECTED,
-    new Error('authenticate must return an owner: a non-empty string of well-formed Unicode without U+0000'),
-  ],
-  ['returns a number', () => 42, UNEXPECTED, new Error('authenticate must return an owner: a string, not number')],
-  [
-    'returns a token holder without an access level',
-    () => ({ owner: 'ada', acces: 'read' }),
-    UNEXPECTED,
-    new Error('authenticate must return an access of "read" or "write", not undefined'),
-  ],
+  ['returns an invalid owner', () => 'a\0b', UNEXPECTED, invalidHolder],
+  ['returns a number', () => 42, UNEXPECTED, invalidHolder],
+  ['returns a holder without an access level', () => ({ owner: 'ada', acces: 'read' }), UNEXPECTED, invalidHolder],
 ]
 
 suite('an authenticate function', () => {

@@ -10,8 +10,10 @@ import { DEFAULT_OPTIONS, resolveOptions } from '../../src/options.ts'
 const tokens = { secret: 'ada' }
 const store = memoryStore()
 
-const tokenRule = 'must consist of letters, digits and -._~+/, with "=" only at its end'
-const ownerRule = 'options.tokens: a token must have an owner: a non-empty string of well-formed Unicode without U+0000'
+const tokenRule = 'must be a string of letters, digits and -._~+/, with "=" only at its end'
+const holderRule =
+  'options.tokens: a token must have an owner, a non-empty string of well-formed Unicode without U+0000, ' +
+  'or an object with only an owner and an access, "read" or "write"'
 const pathRule = 'options.basePath must be a path such as "/api/v1", without a trailing slash, not'
 
 type Row = readonly [options: unknown, message: string]
@@ -47,24 +49,14 @@ const INVALID_OPTIONS: readonly Row[] = [
     { tokens },
     `options.tokens must be a plain object or a Map, not of type ${type as string}`,
   ]),
-  [{ tokens: new Map([[7, 'ada']]) }, `options.tokens: the token of 'ada' must be a string, not of type number`],
-  [
-    { tokens: new Map([[undefined, 'ada']]) },
-    `options.tokens: the token of 'ada' must be a string, not of type undefined`,
-  ],
-  [{ tokens: { 'se cret': 'ada' } }, `options.tokens: the token of 'ada' ${tokenRule}`],
-  [{ tokens: { '': 'ada' } }, `options.tokens: the token of 'ada' ${tokenRule}`],
+  ...[7, undefined, 'se cret', ''].map((token): Row => [
+    { tokens: new Map([[token, 'ada']]) },
+    `options.tokens: the token of 'ada' ${tokenRule}`,
+  ]),
   [{ tokens: { undefined: 'ada' } }, `options.tokens: the token of 'ada' must not be "undefined"`],
   [{ tokens: { null: 'ada' } }, `options.tokens: the token of 'ada' must not be "null"`],
-  ...[
-    [{ owner: 'ada', access: 'admin' }, `an access of "read" or "write", not 'admin'`],
-    [{ owner: 'ada', access: undefined }, 'an access of "read" or "write", not undefined'],
-    [{ owner: 'ada', acess: 'read' }, 'an access of "read" or "write", not undefined'],
-    [{ owner: 'ada', access: 'write', acess: 'read' }, 'an owner and an access, and nothing else'],
-  ].map(([secret, rule]): Row => [{ tokens: { secret } }, `options.tokens: a token must have ${rule as string}`]),
-  ...['', 'a\0b', '\ud800'].map((owner): Row => [{ tokens: { secret: owner } }, ownerRule]),
-  [{ tokens: { secret: 7 } }, 'options.tokens: a token must have an owner: a string, not number'],
-  [{ tokens: { secret: null } }, 'options.tokens: a token must have an owner: a string, not null'],
+  [{ tokens: { secret: { owner: 'ada', acess: 'read' } } }, holderRule],
+  [{ tokens: { secret: 7 } }, holderRule],
   [{ tokens, store: null }, 'options.store must be a store, not null'],
   ...['create', 'list', 'delete', 'ping', 'close'].map((name) => createMethodRow(name, 1)),
   ...['create', 'list', 'delete'].map((name) => createMethodRow(name, undefined)),
