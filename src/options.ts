@@ -128,13 +128,10 @@ export const DEFAULT_OPTIONS: { maxBodyBytes: number; maxLimit: number; storeTim
 }
 
 /**
- * The maximum of `maxBodyBytes`. A body of this size can be parsed within V8's heap limit of 4 GiB, and every store can
- * store the plant in it.
+ * The maximum of each numeric option. A body of 64 MiB can be parsed within V8's heap limit of 4 GiB, and every store can
+ * store the plant in it. Node's timers support delays up to 2^31 - 1 ms.
  */
-export const MAX_BODY_BYTES: number = 2 ** 26
-
-/** The maximum of each numeric option. Node's timers support delays up to 2^31 - 1 ms. */
-const MAX_VALUES = { maxBodyBytes: MAX_BODY_BYTES, maxLimit: Number.MAX_SAFE_INTEGER, storeTimeoutMs: 2 ** 31 - 1 }
+export const MAX_VALUES = { maxBodyBytes: 2 ** 26, maxLimit: Number.MAX_SAFE_INTEGER, storeTimeoutMs: 2 ** 31 - 1 }
 
 const FUNCTION_NAMES = ['authenticate', 'validate', 'onError', 'onResponse'] as const
 const NUMBER_NAMES = Object.keys(DEFAULT_OPTIONS) as (keyof typeof DEFAULT_OPTIONS)[]

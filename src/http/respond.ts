@@ -167,23 +167,18 @@ function onResponseEvent(response: ServerResponse, event: 'close' | 'finish', li
 }
 
 /**
- * Aborts the response after an error from the body or from middleware.
+ * Aborts the response after an error from the body or from middleware, so that the client notices that it's incomplete.
  * @throws the error, if nothing has been sent yet
  */
 function abortOrThrow(request: IncomingMessage, response: ServerResponse, bytes: number, error: unknown): SendResult {
   if (bytes === 0 && !response.headersSent) throw error
-  const complete = response.writableEnded
-  if (!complete) abortResponse(request, response)
-  return { bytes, complete, failure: { error } }
-}
-
-/** Aborts a response so that the client notices that it is incomplete. */
-function abortResponse(request: IncomingMessage, response: ServerResponse): void {
+  if (response.writableEnded) return { bytes, complete: true, failure: { error } }
   const stream = streamOf(response)
-  // An HTTP/2 response looks complete if its stream ends without an error.
-  if (stream !== undefined) return void stream.destroy(new Error('The response was aborted before it was complete'))
   // A response to HTTP/1.0 ends when the connection closes (RFC 9112 section 6.3), so only a reset shows that data is
   // missing. In HTTP/1.1, the last chunk is missing, and a reset could lose earlier responses.
-  if (request.httpVersion !== '1.1') response.socket?.resetAndDestroy()
-  response.destroy()
+  if (stream === undefined && request.httpVersion !== '1.1') response.socket?.resetAndDestroy()
+  // An HTTP/2 response looks complete if its stream ends without an error.
+  if (stream === undefined) response.destroy()
+  else stream.destroy(new Error('The response was aborted before it was complete'))
+  return { bytes, complete: false, failure: { error } }
 }

@@ -10,12 +10,11 @@ export const DEFAULT_STORE_TIMEOUT_MS = 10_000
 export type CheckedStore = Pick<Store, 'create' | 'list' | 'delete'>
 
 export function createCheckedStore(store: Store, timeoutMs: number): CheckedStore {
-  const subject = 'The store'
+  const limit = <T>(result: MaybePromise<T>): MaybePromise<T> => withDeadline(result, timeoutMs, 'The store', true)
   return {
-    create: (owner, plant) => then(withDeadline(store.create(owner, plant), timeoutMs, subject, true), requireBoolean),
-    list: (owner, request) =>
-      then(withDeadline(store.list(owner, request), timeoutMs, subject, true), (page) => requirePage(page, request)),
-    delete: (owner, id) => then(withDeadline(store.delete(owner, id), timeoutMs, subject, true), requireBoolean),
+    create: (owner, plant) => then(limit(store.create(owner, plant)), requireBoolean),
+    list: (owner, request) => then(limit(store.list(owner, request)), (page) => requirePage(page, request)),
+    delete: (owner, id) => then(limit(store.delete(owner, id)), requireBoolean),
   }
 }
 

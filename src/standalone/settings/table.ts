@@ -1,5 +1,5 @@
 import { LIMITS } from '../../http-server/create-server.ts'
-import { DEFAULT_OPTIONS, MAX_BODY_BYTES } from '../../options.ts'
+import { DEFAULT_OPTIONS, MAX_VALUES } from '../../options.ts'
 import { DEFAULT_TABLE, schemeOf, STORE_URL_EXAMPLES, TABLE_NAME } from '../../stores/open-store.ts'
 import { ENTRY_FORMAT, parseTokenList, type Tokens } from './tokens.ts'
 import {
@@ -82,9 +82,7 @@ export const VARIABLES = {
     'PLANT_STORE_MAX_BODY_BYTES',
     `${DEFAULT_OPTIONS.maxBodyBytes}`,
     'the maximum size of a body, in bytes',
-    {
-      max: MAX_BODY_BYTES,
-    },
+    { max: MAX_VALUES.maxBodyBytes },
   ),
   maxLimit: integer('PLANT_STORE_MAX_LIMIT', undefined, 'the maximum number of plants per list response'),
   storeTimeoutMs: integer(
