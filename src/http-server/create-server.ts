@@ -6,10 +6,9 @@
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
 import { setImmediate } from 'node:timers'
 import { inspect } from 'node:util'
-import { HttpError } from '../http/errors.ts'
 import { send } from '../http/respond.ts'
 import { closeAfter, drainServer } from './drain.ts'
-import { findHostProblem, rejectConnection, type Connection, type OnRejection } from './reject.ts'
+import { hasValidHost, INVALID_HOST, rejectConnection, type Connection, type OnRejection } from './reject.ts'
 
 /** Timeouts and limits of the HTTP server. Every option has a default. */
 export interface ServerOptions {
@@ -151,14 +150,12 @@ export function createLimitedServer(
     setImmediate(() => request.socket.destroyed || handle(request, response))
   })
   const handle: RequestListener = (request, response) => {
-    const problem = findHostProblem(request)
-    if (problem === undefined) return listener(request, response)
-    const error = new HttpError('malformedRequest', problem)
+    if (hasValidHost(request)) return listener(request, response)
     response.setHeader('Connection', 'close')
-    void send(request, response, error)
-    onRejection?.(error, request)
+    void send(request, response, INVALID_HOST)
+    onRejection?.(INVALID_HOST, request)
   }
 
-  const dispose = (): Promise<void> => drain().then(() => undefined)
+  const dispose = async (): Promise<void> => void (await drain())
   return { server, drain, connectionCount: () => connections.size, [Symbol.asyncDispose]: dispose }
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http'
 import { isIPv6, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers'
-import { HTTP_ERRORS, type HttpError } from '../http/errors.ts'
+import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 
 /** How long a rejected client can read the error, in milliseconds. */
 const LINGER_MS = 1000
@@ -71,17 +71,16 @@ function toHttpError({ code }: NodeJS.ErrnoException): HttpError {
   return code === 'HPE_HEADER_OVERFLOW' ? HTTP_ERRORS.headersTooLarge : HTTP_ERRORS.malformedRequest
 }
 
-/** Returns what is wrong with the Host field of a request, or undefined. */
-export function findHostProblem({ httpVersionMinor, rawHeaders }: IncomingMessage): string | undefined {
-  const hosts = rawHeaders.filter((_, i) => i % 2 === 1 && /^host$/i.test(rawHeaders[i - 1]!))
-  if (hosts.length > 1) return 'The request has more than one Host field.'
-  if (hosts.length === 0) return httpVersionMinor === 0 ? undefined : 'The request has no Host field.'
-  return isValidHost(hosts[0]!) ? undefined : 'The Host field is not a valid host.'
-}
+export const INVALID_HOST = new HttpError('malformedRequest', 'The request must have one Host field with a valid host.')
 
-/** RFC 9112 section 3.2. An http URI must have a host, so the value can't be empty (RFC 9110 section 4.2.1). */
-function isValidHost(value: string): boolean {
-  if (/^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i.test(value)) return true
-  const [, address] = /^\[([0-9a-f:.]+)(?:%[\w.~%-]+)?\](?::[0-9]*)?$/i.exec(value) ?? []
+/**
+ * Whether a request has one Host field with a valid host (RFC 9112 section 3.2), which HTTP/1.0 doesn't require. An http
+ * URI must have a host, so the value can't be empty (RFC 9110 section 4.2.1).
+ */
+export function hasValidHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean {
+  const hosts = rawHeaders.filter((_, i) => i % 2 === 1 && /^host$/i.test(rawHeaders[i - 1]!))
+  if (hosts.length !== 1) return hosts.length === 0 && httpVersionMinor === 0
+  if (/^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::[0-9]*)?$/i.test(hosts[0]!)) return true
+  const [, address] = /^\[([0-9a-f:.]+)(?:%[\w.~%-]+)?\](?::[0-9]*)?$/i.exec(hosts[0]!) ?? []
   return address !== undefined && isIPv6(address)
 }

@@ -70,16 +70,15 @@ suite('a request that node:http rejects gets an Error body, and its connection c
 })
 
 suite('Host', () => {
-  const missing = 'The request has no Host field.'
-  const invalid = 'The Host field is not a valid host.'
-  for (const [name, host, message] of [
-    ['missing', '', missing],
-    ['empty', 'Host:\r\n', invalid],
-    ['with a space', 'Host: a b\r\n', invalid],
-    ['with a user name', 'Host: ada@plants\r\n', invalid],
-    ['with a path', 'Host: plants/\r\n', invalid],
-    ['a malformed IPv6 address', 'Host: [::g]\r\n', invalid],
-    ['repeated', 'Host: plants\r\nhOST: plants\r\n', 'The request has more than one Host field.'],
+  const message = 'The request must have one Host field with a valid host.'
+  for (const [name, host] of [
+    ['missing', ''],
+    ['empty', 'Host:\r\n'],
+    ['with a space', 'Host: a b\r\n'],
+    ['with a user name', 'Host: ada@plants\r\n'],
+    ['with a path', 'Host: plants/\r\n'],
+    ['a malformed IPv6 address', 'Host: [::g]\r\n'],
+    ['repeated', 'Host: plants\r\nhOST: plants\r\n'],
   ] as const) {
     test(`${name}: 40000 with the headers of all responses, before any other check`, async (t) => {
       const { server, rejections } = await serve(t)
