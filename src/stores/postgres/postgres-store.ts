@@ -5,8 +5,8 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { MAX_INT64, MIN_INT64, TEXT_NAMES, type NewPlant } from '../../plants/plant.ts'
-import { byteLengthOf, type Page, type PageRequest, type Store } from '../../plants/store.ts'
-import { COLUMNS, TEXTS, toPlant, toTextValues, type TextValues } from '../rows.ts'
+import type { Page, PageRequest, Store } from '../../plants/store.ts'
+import { COLUMNS, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
 import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, MIGRATIONS, TABLE_NAME } from './send.ts'
 import type { ConnectionPool } from './send.ts'
 
@@ -141,15 +141,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     const values = [owner, String(after + 1n), limit + 1]
     // Counting the bytes costs a fifth of a small page.
     const { rows } = await (limit <= 10 ? listPlants(values) : listPlantsUpTo([...values, maxBytes]))
-    const plants: NewPlant[] = []
-    let bytes = 0
-    for (const [id, ...texts] of rows as [string, ...TextValues][]) {
-      if (plants.length === limit || bytes >= maxBytes) break
-      const plant = toPlant(BigInt(id), texts)
-      plants.push(plant)
-      bytes += byteLengthOf(plant)
-    }
-    return { plants, hasMore: plants.length < rows.length }
+    return toPage(rows as unknown as SelectedRow[], request)
   }
 
   return {

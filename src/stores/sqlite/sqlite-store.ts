@@ -4,9 +4,9 @@
  */
 
 import type { StatementSync } from 'node:sqlite'
-import { MAX_INT64, MIN_INT64, type NewPlant } from '../../plants/plant.ts'
-import { byteLengthOf, type Page, type PageRequest, type Store } from '../../plants/store.ts'
-import { COLUMNS, TEXTS, toPlant, toTextValues, type TextValues } from '../rows.ts'
+import { MAX_INT64, MIN_INT64 } from '../../plants/plant.ts'
+import type { PageRequest, Store } from '../../plants/store.ts'
+import { COLUMNS, TEXTS, toPage, toTextValues, type SelectedRow, type TextValues } from '../rows.ts'
 import { openDatabaseFile, type DatabaseFile } from './database-file.ts'
 import { createWriteQueue } from './write-queue.ts'
 
@@ -97,7 +97,7 @@ function createStore(file: DatabaseFile): SqliteStore {
     delete: (owner, id) => queue.add(() => remove.run(owner, id).changes > 0),
     list(owner, request) {
       try {
-        return readPage(select, owner, request)
+        return toPage(readRows(select, owner, request), request)
       } catch (error) {
         throw toStoreError(error)
       }
@@ -111,23 +111,17 @@ function createStore(file: DatabaseFile): SqliteStore {
   }
 }
 
-function readPage(select: StatementSync, owner: string, { limit, maxBytes, after }: PageRequest): Page {
-  const plants: NewPlant[] = []
-  let bytes = 0
+/** Reads rows until the caller has enough of them. */
+function* readRows(select: StatementSync, owner: string, { limit, after }: PageRequest): Generator<SelectedRow> {
   let from = after === undefined ? MIN_INT64 : after + 1n
-  while (from <= MAX_INT64) {
-    // One extra row reveals whether there is a next page.
-    const count = Math.min(limit + 1 - plants.length, MAX_ROWS)
-    const rows = select.all(owner, from, count)
+  // One extra row reveals whether there is a next page.
+  for (let missing = limit + 1; missing > 0 && from <= MAX_INT64; missing -= MAX_ROWS) {
+    const rows = select.all(owner, from, Math.min(missing, MAX_ROWS))
     for (const row of rows) {
-      const [id, ...texts] = (Array.isArray(row) ? row : Object.values(row)) as [bigint, ...TextValues]
-      if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
-      const plant = toPlant(id, texts)
-      plants.push(plant)
-      bytes += byteLengthOf(plant)
-      from = id + 1n
+      const values = (Array.isArray(row) ? row : Object.values(row)) as [bigint, ...TextValues]
+      yield values
+      from = values[0] + 1n
     }
-    if (rows.length < count) break
+    if (rows.length < MAX_ROWS) return
   }
-  return { plants, hasMore: false }
 }
