@@ -24,8 +24,6 @@ export interface ConformanceOptions<S extends Store = Store> {
   readonly breakWrites?: ((store: S) => unknown) | undefined
   /** Makes the store's writes work again, at the latest when the promise that it returns resolves. */
   readonly restore?: ((store: S) => unknown) | undefined
-  /** The name of the store, which the name of every test starts with. @default none */
-  readonly name?: string | undefined
 }
 
 /**
@@ -40,15 +38,15 @@ export interface ConformanceOptions<S extends Store = Store> {
  * import { storeConformance } from 'plant-store/conformance'
  *
  * // Replace memoryStore() with your own store.
- * storeConformance({ test, name: 'memory', create: () => memoryStore() })
+ * storeConformance({ test, create: () => memoryStore() })
  */
 export function storeConformance<S extends Store>(options: ConformanceOptions<S>): void {
-  const { test, create, breakWrites, restore, name } = options
+  const { test, create, breakWrites, restore } = options
   if ((breakWrites === undefined) !== (restore === undefined)) {
     throw new TypeError('`breakWrites` and `restore` require each other: set both or neither')
   }
-  for (const [check, run] of Object.entries({ ...CHECKS, ...(breakWrites && FAILURE_CHECKS) })) {
-    test(name === undefined ? check : `${name}: ${check}`, async () => {
+  for (const [name, run] of Object.entries({ ...CHECKS, ...(breakWrites && FAILURE_CHECKS) })) {
+    test(name, async () => {
       const created = await waitFor('The create option', create)
       const store = new TestedStore(created)
       async function whileBroken<T>(callback: () => Promise<T>): Promise<T> {

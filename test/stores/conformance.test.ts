@@ -121,10 +121,6 @@ test('the conformance suite closes the store and restores its writes even if a t
   assert.deepEqual([closes, store.isBroken], [1, false])
 })
 
-test('the conformance suite puts the name before the name of each test', () => {
-  assert.ok([...registerTests({ name: 'my store' }).keys()].every((name) => name.startsWith('my store: ')))
-})
-
 test('the conformance suite needs both breakWrites and restore, or neither', () => {
   for (const name of ['breakWrites', 'restore'] as const) {
     assert.throws(() => registerTests({ [name]: undefined }), TypeError)
