@@ -8,7 +8,7 @@ import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
 import { readHeaderFields } from './http/header-fields.ts'
 import { send, type HttpResponse, type SendResult } from './http/respond.ts'
 import { route, type Resource } from './http/router.ts'
-import { waitForTurn } from './http/turn.ts'
+import { whenItsTurn } from './http/turn.ts'
 import { allow, OPERATIONS, type Service } from './operations.ts'
 import { resolveOptions, warnOnce, type PlantStoreOptions } from './options.ts'
 import { createCheckedStore } from './plants/checked-store.ts'
@@ -64,14 +64,15 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
     checkNodeObjects(request, response)
     const resource = route(service.basePath, request.url!)
     if (resource === undefined && next !== undefined) return next()
-    serve(service, {
+    const exchange: Exchange = {
       // The compatibility API of HTTP/2 has all members that the service uses.
       request: request as IncomingMessage,
       response: response as ServerResponse,
       resource,
       startedAt: performance.now(),
       owner: undefined,
-    })
+    }
+    whenItsTurn(exchange.request, exchange.response, () => serve(service, exchange))
   }
 }
 
@@ -83,16 +84,13 @@ function checkNodeObjects(request: { url?: unknown } | undefined, response: { wr
   throw new TypeError(`plant-store must be called with a node:http request and response, not (${received}): ${hint}`)
 }
 
-/** Handles a request when its turn has come. Never throws. */
+/** Handles a request whose turn has come. Never throws. */
 function serve(service: Service, exchange: Exchange): void {
-  const { request, response } = exchange
+  // Node also emits requests that follow the last response of a connection, and requests whose connection is lost.
+  if (isClosed(exchange.response)) return
   const fail = (error: unknown): void => handleError(service, exchange, error)
   try {
-    const finished = then(waitForTurn(request, response), () => {
-      // Node also emits requests that follow the last response of a connection, and requests whose connection is lost.
-      if (isClosed(response)) return
-      return then(handle(service, exchange), (result) => sendAndReport(service, exchange, result))
-    })
+    const finished = then(handle(service, exchange), (result) => sendAndReport(service, exchange, result))
     if (finished instanceof Promise) finished.catch(fail)
   } catch (error) {
     fail(error)

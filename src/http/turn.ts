@@ -10,24 +10,22 @@ const WAITING: unique symbol = Symbol('plant-store.waiting')
 type Connection = Socket & { [WAITING]?: number }
 
 /**
- * Lets the pipelined requests of a connection run one after another (RFC 9112 section 9.3.2), at most one in each
- * event-loop tick. While one waits, nothing more is read from the connection.
- * @returns undefined if the request doesn't have to wait; otherwise a promise, which stays pending if the connection
- * ends before the request's turn
+ * Calls a function when it's the turn of a request: the pipelined requests of a connection run one after another
+ * (RFC 9112 section 9.3.2), at most one in each event-loop tick. While one waits, nothing more is read from the
+ * connection. If the connection ends before its turn, the function isn't called.
  */
-export function waitForTurn(request: IncomingMessage, response: ServerResponse): Promise<void> | undefined {
+export function whenItsTurn(request: IncomingMessage, response: ServerResponse, run: () => void): void {
   const socket = request.socket as Connection | null
   // Tests and serverless adapters create requests without a socket, or with one that was never connected.
-  if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) {
-    return undefined
-  }
+  if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) return run()
   const waiting = (socket[WAITING] ?? 0) + 1
   socket[WAITING] = waiting
   if (waiting > MAX_WAITING) socket.destroy()
   // Node resumes a connection whenever a request is complete or a response has been sent.
   else if (waiting === 1) socket.on('resume', keepPaused).pause()
 
-  return new Promise((resolve) => {
+  // A promise keeps the async context in which the host called the service.
+  void new Promise<void>((resolve) => {
     // Node assigns the socket once all earlier responses have been sent, unless one of them closes the connection.
     response.once('socket', () => {
       setImmediate(() => {
@@ -36,7 +34,7 @@ export function waitForTurn(request: IncomingMessage, response: ServerResponse):
         resolve()
       })
     })
-  })
+  }).then(run)
 }
 
 function keepPaused(this: Socket): void {
