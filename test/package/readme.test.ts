@@ -27,7 +27,7 @@ function readTableColumn(path: string, row: RegExp): string[] {
 /** Other tests run the examples of these pages more thoroughly. */
 const TESTED_ELSEWHERE = ['docs/clients.md', 'docs/frameworks.md', 'docs/recipes.md']
 
-/** This example needs more than a token. authentication.test.ts runs it. */
+/** This example needs more than a token. authentication.slow.ts runs it. */
 const SESSIONS = 'Cookies and sessions'
 
 for (const document of DOCUMENTS.filter(({ path }) => !TESTED_ELSEWHERE.includes(path))) {
