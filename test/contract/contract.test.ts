@@ -10,19 +10,11 @@ import { testCases } from './check-cases.ts'
 import { authenticate } from './contract-cases.ts'
 
 /** The Node core servers that the docs don't show. test/package/frameworks.slow.ts tests all other hosts. */
-const SERVERS: readonly (readonly [name: string, protocol: Protocol, create: (plantStore: PlantStore) => Server])[] = [
-  ['node:http', 'http', (plantStore) => createServer(plantStore)],
-  [
-    'node:http with optimizeEmptyRequests',
-    'http',
-    (plantStore) => createServer({ optimizeEmptyRequests: true }, plantStore),
-  ],
-  ['node:http2', 'h2c', (plantStore) => createHttp2Server(plantStore)],
-  [
-    'node:http2 over TLS, with HTTP/1 requests',
-    'https',
-    (plantStore) => createSecureServer({ ...TLS, allowHTTP1: true }, plantStore),
-  ],
+const SERVERS: readonly (readonly [name: string, protocol: Protocol, create: (plants: PlantStore) => Server])[] = [
+  ['node:http', 'http', (plants) => createServer(plants)],
+  ['node:http with optimizeEmptyRequests', 'http', (plants) => createServer({ optimizeEmptyRequests: true }, plants)],
+  ['node:http2', 'h2c', (plants) => createHttp2Server(plants)],
+  ['HTTP/1 on node:http2 over TLS', 'https', (plants) => createSecureServer({ ...TLS, allowHTTP1: true }, plants)],
 ]
 
 for (const [name, protocol, create] of SERVERS) {
