@@ -17,16 +17,23 @@ function skipUnlessInstalled(directory: URL, script: string): string | false {
   return `test/${script} is not installed; run "npm run ${script}"`
 }
 
+/**
+ * Creates a function that imports a package from a folder. Its caller declares the exports that it uses, because lint and
+ * the type check have to work without the package.
+ */
+function importFrom(directory: URL) {
+  const { resolve } = createRequire(directory)
+  return async <Exports>(name: string) => (await import(pathToFileURL(resolve(name)).href)) as Exports
+}
+
 /** The skip reason for tests that need the packages in `test/peers`, or false to run them. */
 export const skipWithoutPeers: string | false = skipUnlessInstalled(PEERS_DIRECTORY, 'peers')
 
 /** The skip reason for tests that need the packages in `test/tools`, or false to run them. */
 export const skipWithoutTools: string | false = skipUnlessInstalled(TOOLS_DIRECTORY, 'tools')
 
-/**
- * Imports a package that is installed in `test/tools`. The caller declares the exports that it uses, because lint and the
- * type check have to work without the package.
- */
-export async function importTool<Exports>(name: string): Promise<Exports> {
-  return (await import(pathToFileURL(createRequire(TOOLS_DIRECTORY).resolve(name)).href)) as Exports
-}
+/** Imports a package that is installed in `test/peers`. */
+export const importPeer = importFrom(PEERS_DIRECTORY)
+
+/** Imports a package that is installed in `test/tools`. */
+export const importTool = importFrom(TOOLS_DIRECTORY)
