@@ -8,6 +8,7 @@ import { after, suite, test, type TestContext } from 'node:test'
 import { createBrotliDecompress, createGunzip } from 'node:zlib'
 import { createPlantStore } from '../../src/index.ts'
 import { createProcessClock } from '../support/event-loop.ts'
+import { skipWithoutPeers } from '../support/extra-packages.ts'
 import { measureMemoryUsed } from '../support/memory-usage.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { openResponse, serve } from '../support/service.ts'
@@ -20,11 +21,11 @@ const warnings: Error[] = []
 process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warnings.push(warning))
 after(() => assert.deepEqual(warnings, []))
 
-suite('compression for a slow client', { timeout: 300_000 }, () => {
+suite('compression for a slow client', { skip: skipWithoutPeers, timeout: 300_000 }, () => {
   for (const coding of ['gzip', 'br']) {
     test(`a list of 200,000 plants, compressed with ${coding}, takes less than 2 MiB of memory`, async (t) => {
       const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
-      const compress = loadMiddleware('compression')
+      const compress = await loadMiddleware('compression')
       let sent: ServerResponse | undefined
       const server = await serve(t, (request, response) => {
         sent = response
@@ -56,10 +57,10 @@ suite('compression for a slow client', { timeout: 300_000 }, () => {
   }
 })
 
-suite('on HTTP/2, behind compression', { timeout: 300_000 }, () => {
-  function serveCompressed(t: TestContext): Promise<Client> {
+suite('on HTTP/2, behind compression', { skip: skipWithoutPeers, timeout: 300_000 }, () => {
+  async function serveCompressed(t: TestContext): Promise<Client> {
     const plantStore = createPlantStore({ authenticate: (token) => token, store: createLongListStore() })
-    const compress = loadMiddleware('compression', { threshold: 0 })
+    const compress = await loadMiddleware('compression', { threshold: 0 })
     return serveAndConnect(t, 'h2c', (request, response) =>
       compress(request, response, () => plantStore(request, response)),
     )

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { after, before, suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
-import express from 'express'
 import { createPlantStore, type PlantStore, type ResponseEvent } from '../../src/index.ts'
 import { createProcessClock } from '../support/event-loop.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -13,13 +12,14 @@ import { testCases, type ComparedResponse } from './check-cases.ts'
 import { authenticate } from './contract-cases.ts'
 import { connectClient, decodeBody, type Client } from '../support/client.ts'
 import { createLongListStore, getFirstPageBytes, getWithEncoding, LIST_SIZES, LIST_BODIES } from './long-lists.ts'
-import { CHAINS, type MiddlewareChain } from './middleware.ts'
+import { CHAINS, getSkipReason, loadChain, type MiddlewareChain } from './middleware.ts'
 
-/** Mounts a service behind a middleware chain. */
-function mountBehind({ load }: MiddlewareChain, plantStore: PlantStore): RequestListener {
-  const app = express().disable('x-powered-by')
-  for (const handler of load()) app.use(handler)
-  return app.use((request, response) => plantStore(request, response)) as RequestListener
+/** Mounts a service behind a middleware chain, without a framework, which would add nothing that these tests check. */
+async function mountBehind(chain: MiddlewareChain, plantStore: PlantStore): Promise<RequestListener> {
+  return (await loadChain(chain)).reduceRight<RequestListener>(
+    (next, handler) => (request, response) => handler(request, response, () => next(request, response)),
+    plantStore,
+  )
 }
 
 /** The response headers that any chain may change. */
@@ -37,11 +37,7 @@ function omitAddedFields({ addedFields }: MiddlewareChain, response: ComparedRes
   const { headers, body } = response
   if (body !== '') {
     assert.ok([undefined, String(Buffer.byteLength(body))].includes(headers['content-length']))
-    for (const added of addedFields)
-      assert.ok(
-        Object.keys(headers).some((name) => added.test(name)),
-        String(added),
-      )
+    for (const added of addedFields) assert.match(Object.keys(headers).join('\n'), new RegExp(added, 'm'))
   }
   return { ...response, headers: omitHeaders(headers, [CODING_FIELDS, ...addedFields]) }
 }
@@ -52,7 +48,7 @@ process.on('warning', (warning) => warning.name === 'PlantStoreWarning' || warni
 after(() => assert.deepEqual(warnings, []))
 
 for (const chain of CHAINS) {
-  suite(`the service behind ${chain.name}`, { timeout: 300_000 }, () => {
+  suite(`the service behind ${chain.name}`, { skip: getSkipReason(chain), timeout: 300_000 }, () => {
     const store = createLongListStore()
     let server: Server
     let client: Client
@@ -60,7 +56,7 @@ for (const chain of CHAINS) {
     let onResponse: ((event: ResponseEvent) => void) | undefined
     before(async () => {
       const plantStore = createPlantStore({ authenticate, store, onResponse: (event) => onResponse?.(event) })
-      server = createServer(mountBehind(chain, plantStore))
+      server = createServer(await mountBehind(chain, plantStore))
       server.prependListener('request', (_, created) => (response = created))
       await listen(server)
       client = connectClient('http', getPort(server))
@@ -87,14 +83,9 @@ for (const chain of CHAINS) {
           const response = await client.send(getWithEncoding(owner, coding))
 
           const { status, headers, body } = omitAddedFields(chain, response)
-          assert.deepEqual(
-            { status, headers },
-            { status: 200, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' } },
-          )
-          assert.ok(
-            body === LIST_BODIES.get(owner),
-            `${body.length} characters instead of ${LIST_BODIES.get(owner)!.length}`,
-          )
+          const own = { 'content-type': 'application/json', 'cache-control': 'no-store' }
+          assert.deepEqual({ status, headers }, { status: 200, headers: own })
+          assert.ok(body === LIST_BODIES.get(owner), `${body.length} characters`)
         })
       }
     }
@@ -106,24 +97,20 @@ for (const chain of CHAINS) {
       assert.deepEqual({ status, bytes, complete }, { status: 200, bytes: getFirstPageBytes('some'), complete: false })
     })
 
-    test(
-      `stops sending a list when the client disconnects without reading (${chain.name})`,
-      { timeout: 300_000 },
-      async () => {
-        const reported = new Promise<ResponseEvent>((resolve) => (onResponse = resolve))
-        const request = client.open(getWithEncoding('endless', 'gzip'))
-        request.on('error', () => undefined).end()
-        await once(request, 'response')
-        await waitUntil(() => response.writableNeedDrain)
+    test(`stops sending a list when the client disconnects without reading (${chain.name})`, async () => {
+      const reported = new Promise<ResponseEvent>((resolve) => (onResponse = resolve))
+      const request = client.open(getWithEncoding('endless', 'gzip'))
+      request.on('error', () => undefined).end()
+      await once(request, 'response')
+      await waitUntil(() => response.writableNeedDrain)
 
-        request.destroy()
+      request.destroy()
 
-        const { status, complete } = await reported
-        assert.deepEqual({ status, complete }, { status: 200, complete: false })
-      },
-    )
+      const { status, complete } = await reported
+      assert.deepEqual({ status, complete }, { status: 200, complete: false })
+    })
 
-    test(`runs pipelined requests in order (${chain.name})`, { timeout: 300_000 }, async () => {
+    test(`runs pipelined requests in order (${chain.name})`, async () => {
       const connection = await RawConnection.open(server)
       const fields = 'Host: a\r\nAuthorization: Bearer pipelining\r\nAccept-Encoding: gzip\r\n'
       const plant = '{"id":1,"name":"Fern"}'
@@ -145,8 +132,7 @@ for (const chain of CHAINS) {
         const ms = elapsed()
 
         const { statusCode, headers } = response
-        assert.equal(statusCode, 413)
-        assert.equal(headers['content-type'], 'application/json')
+        assert.deepEqual([statusCode, headers['content-type']], [413, 'application/json'])
         const body = decodeBody(headers['content-encoding'], await buffer(response))
         assert.equal(body, '{"error":41300,"message":"The body is larger than 65536 bytes."}')
         assert.ok(ms < 1900, `the response took ${ms} ms`)

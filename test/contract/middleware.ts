@@ -1,52 +1,55 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createRequire } from 'node:module'
+import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
 
 /** Middleware that a host runs before the service. */
 type Handler = (request: IncomingMessage, response: ServerResponse, next: (error?: unknown) => void) => void
 
-/** One or more middleware functions, in the order in which the host runs them. */
+/** A handwritten function, or the name of a package that exports a function, and its arguments. */
+type Middleware = Handler | readonly [name: string, ...args: unknown[]]
+
+/** Middleware in the order in which the host runs it. */
 export interface MiddlewareChain {
   readonly name: string
-  readonly load: () => readonly Handler[]
+  readonly middleware: readonly Middleware[]
   /** The names of the header fields that the chain adds to each response with a body, and may add to others. */
   readonly addedFields: readonly RegExp[]
 }
 
-const require = createRequire(import.meta.url)
-
 /** Loads the middleware of a package. */
-export function loadMiddleware(name: string, ...args: unknown[]): Handler {
-  return (require(name) as (...args: unknown[]) => Handler)(...args)
+export async function loadMiddleware(name: string, ...args: unknown[]): Promise<Handler> {
+  return (await importPeer<{ default: (...args: unknown[]) => Handler }>(name)).default(...args)
 }
 
-/** Creates a chain of handwritten middleware. */
-function createChain(name: string, handler: Handler, ...addedFields: readonly RegExp[]): MiddlewareChain {
-  return { name, load: () => [handler], addedFields }
+export async function loadChain({ middleware }: MiddlewareChain): Promise<readonly Handler[]> {
+  return Promise.all(middleware.map(async (item) => (typeof item === 'function' ? item : loadMiddleware(...item))))
 }
 
-/** Creates a chain with the middleware of a package. */
-function createPackageChain(name: string, args: unknown[], ...addedFields: readonly RegExp[]): MiddlewareChain {
-  return { name, load: () => [loadMiddleware(name, ...args)], addedFields }
+/** Returns the skip reason for tests that need a chain, or false to run them. */
+export function getSkipReason({ middleware }: MiddlewareChain): string | false {
+  return !middleware.every((item) => typeof item === 'function') && skipWithoutPeers
+}
+
+function createChain(name: string, middleware: Middleware, ...addedFields: readonly RegExp[]): MiddlewareChain {
+  return { name, middleware: [middleware], addedFields }
 }
 
 function combineChains(name: string, ...chains: readonly MiddlewareChain[]): MiddlewareChain {
   return {
     name,
-    load: () => chains.flatMap(({ load }) => load()),
+    middleware: chains.flatMap(({ middleware }) => middleware),
     addedFields: chains.flatMap(({ addedFields }) => addedFields),
   }
 }
 
 /** Compress responses of at least `threshold` bytes, and end a response after the compression has finished. */
-const COMPRESSIONS = [1024, 0].map((threshold) => ({
-  ...createPackageChain('compression', [{ threshold }], /^vary$/),
-  name: `compression with threshold ${threshold}`,
-}))
+const COMPRESSIONS = [1024, 0].map((threshold) =>
+  createChain(`compression with threshold ${threshold}`, ['compression', { threshold }], /^vary$/),
+)
 
 /** Saves the session before the response ends. */
-const SESSION = createPackageChain(
+const SESSION = createChain(
   'express-session',
-  [{ secret: 'secret', resave: false, saveUninitialized: true }],
+  ['express-session', { secret: 'secret', resave: false, saveUninitialized: true }],
   /^set-cookie$/,
 )
 
@@ -58,17 +61,17 @@ function changeSession(request: object, _: unknown, next: () => void): void {
 /** Stores a changed session in a cookie. */
 const COOKIE_SESSION = combineChains(
   'cookie-session',
-  createPackageChain('cookie-session', [{ keys: ['secret'] }], /^set-cookie$/),
+  createChain('cookie-session', ['cookie-session', { keys: ['secret'] }], /^set-cookie$/),
   createChain('a changed session', changeSession),
 )
 
-const REQUEST_LOGGER = createPackageChain('morgan', ['combined', { stream: { write: () => true } }])
+const REQUEST_LOGGER = createChain('morgan', ['morgan', 'combined', { stream: { write: () => true } }])
 
-const RESPONSE_TIME = createPackageChain('response-time', [], /^x-response-time$/)
+const RESPONSE_TIME = createChain('response-time', ['response-time'], /^x-response-time$/)
 
-const HELMET = createPackageChain(
+const HELMET = createChain(
   'helmet',
-  [],
+  ['helmet'],
   /^(?:content-security-policy|cross-origin-.*|origin-agent-cluster|referrer-policy|strict-transport-security|x-.*)$/,
 )
 
@@ -93,19 +96,14 @@ function addFieldInWriteHead(_: unknown, response: ServerResponse, next: () => v
   next()
 }
 
+const COMMON = [REQUEST_LOGGER, RESPONSE_TIME, HELMET]
+
 /** Each middleware alone, and typical combinations of them. */
 export const CHAINS: readonly MiddlewareChain[] = [
-  ...[...COMPRESSIONS, SESSION, COOKIE_SESSION, REQUEST_LOGGER, RESPONSE_TIME, HELMET],
+  ...[...COMPRESSIONS, SESSION, COOKIE_SESSION, ...COMMON],
   createChain('a wrapper of write and end', tapResponse),
   createChain('a wrapper of writeHead', addFieldInWriteHead, /^x-fields$/),
   // express-session and cookie-session are alternatives, so each chain contains only one of them.
-  combineChains('all of them', REQUEST_LOGGER, RESPONSE_TIME, HELMET, COMPRESSIONS[0]!, SESSION),
-  combineChains(
-    'all of them, with cookie-session',
-    COMPRESSIONS[1]!,
-    REQUEST_LOGGER,
-    RESPONSE_TIME,
-    HELMET,
-    COOKIE_SESSION,
-  ),
+  combineChains('all of them', ...COMMON, COMPRESSIONS[0]!, SESSION),
+  combineChains('all of them, with cookie-session', COMPRESSIONS[1]!, ...COMMON, COOKIE_SESSION),
 ]
