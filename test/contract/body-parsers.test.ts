@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { suite, test } from 'node:test'
 import { buffer } from 'node:stream/consumers'
-import express from 'express'
 import type { PlantStoreOptions } from '../../src/index.ts'
 import { serveAndConnect } from '../support/client.ts'
+import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { createService, del, post } from '../support/service.ts'
 
@@ -34,11 +34,6 @@ const TOO_LATE = createFailure(
 )
 const CREATED = { status: 200, body: '{"name":"Fern"}', reportedErrors: [] as string[] }
 
-const parseJson = express.json({ limit: '10mb' }) as Parser
-const parseBuffer = express.raw({ type: 'application/json' }) as Parser
-const parseText = express.text({ type: 'application/json' }) as Parser
-const parseForm = express.urlencoded() as Parser
-
 /** Creates a parser that reads the body and sets `req.body` and `req.rawBody`. */
 function parseTo(body: (bytes: Buffer) => unknown, rawBody: typeof body = () => undefined): Parser {
   return (request, _, next) => {
@@ -57,97 +52,100 @@ function callThenNext(callback: (request: IncomingMessage) => unknown): Parser {
   }
 }
 
-/** A parser that keeps the original bytes in `rawBody`, as Cloud Functions does. */
-const parseAndKeepRawBody = express.json({
-  verify: (request, _, rawBody) => Object.assign(request, { rawBody }),
-}) as Parser
+/** The kinds of parsers that frameworks provide. The second one keeps the original bytes, as Cloud Functions does. */
+type Kind = 'object' | 'objectAndRawBody' | 'buffer' | 'string' | 'nothing'
+type Parsers = Readonly<Record<Kind, Parser>>
+
+const parseJson = (bytes: Buffer): unknown => JSON.parse(String(bytes) || '{}')
+
+const HANDWRITTEN: Parsers = {
+  object: parseTo(parseJson),
+  objectAndRawBody: parseTo(parseJson, (bytes) => bytes),
+  buffer: parseTo((bytes) => bytes),
+  string: parseTo(String),
+  nothing: callThenNext(() => undefined),
+}
+
+async function loadExpressParsers(): Promise<Parsers> {
+  type Express = Record<'json' | 'raw' | 'text' | 'urlencoded', (options?: object) => Parser>
+  const { json, raw, text, urlencoded } = await importPeer<Express>('express')
+  const keepRawBody = (request: object, _: unknown, rawBody: Buffer) => Object.assign(request, { rawBody })
+  const options = { type: 'application/json' }
+  const parsers = { object: json(), buffer: raw(options), string: text(options), nothing: urlencoded() }
+  return { ...parsers, objectAndRawBody: json({ verify: keepRawBody }) }
+}
 
 /** Middleware that keeps the text of a body in `rawBody`. */
 const keepRawText: Parser = (request, response, next) => {
   parseTo(() => ({}), String)(request.setEncoding('utf8'), response, next)
 }
 
+/** Sets `req.body` to a plant whose id JSON.parse can't return. */
+const setId = (id: bigint): Parser => parseTo(() => ({ id, name: 'Fern' }))
+
 const noop = (): undefined => undefined
 
 const addDataListener = callThenNext((request) => request.on('data', () => undefined))
 
-const authenticateAfterBody: PlantStoreOptions['authenticate'] = async (token, request) => {
+/** Waits until the body is being read. */
+const authenticate: PlantStoreOptions['authenticate'] = async (token, request) => {
   await waitUntil(() => request.readableDidRead)
   return token
 }
 
-type Row = readonly [name: string, parser: Parser, body: string, typeof CREATED, options?: Partial<PlantStoreOptions>]
+type Row = readonly [name: string, Kind | Parser, body: string, typeof CREATED, options?: Partial<PlantStoreOptions>]
 
 const ROWS: readonly Row[] = [
-  ['a Buffer', parseBuffer, PLANT, CREATED],
-  ['a Buffer with an id beyond 2^53', parseBuffer, LARGE_ID_PLANT, CREATED],
-  ["a Buffer that isn't JSON", parseBuffer, '{"id":7]', createRejection(40001, INVALID_JSON)],
-  ['a Buffer of the maximum size', parseBuffer, PLANT.padEnd(100), CREATED],
-  ['a Buffer over the size limit', parseBuffer, PLANT.padEnd(101), createRejection(41300, TOO_LARGE)],
+  ['a Buffer', 'buffer', PLANT, CREATED],
+  ['a Buffer with an id beyond 2^53', 'buffer', LARGE_ID_PLANT, CREATED],
+  ["a Buffer that isn't JSON", 'buffer', '{"id":7]', createRejection(40001, INVALID_JSON)],
+  ['a Buffer of the maximum size', 'buffer', PLANT.padEnd(100), CREATED],
+  ['a Buffer over the size limit', 'buffer', PLANT.padEnd(101), createRejection(41300, TOO_LARGE)],
   ['a Uint8Array', parseTo((bytes) => new Uint8Array(bytes)), LARGE_ID_PLANT, CREATED],
-  ['a string', parseText, PLANT, CREATED],
-  ['a string with an id beyond 2^53', parseText, LARGE_ID_PLANT, CREATED],
+  ['a string', 'string', PLANT, CREATED],
+  ['a string with an id beyond 2^53', 'string', LARGE_ID_PLANT, CREATED],
   ['an empty string', parseTo(() => ''), PLANT, createRejection(40001, EMPTY_BODY)],
-  ['a string over the size limit', parseText, PLANT.replace('Fern', 'é'.repeat(50)), createRejection(41300, TOO_LARGE)],
-  ['an object', parseJson, PLANT, CREATED],
-  ["an object that isn't a plant", parseJson, '{"id":7}', createRejection(40002, MISSING_NAME)],
-  ['an object whose id is beyond 2^53', parseJson, LARGE_ID_PLANT, TOO_LATE],
-  ["an object whose id isn't an integer", parseJson, '{"id":7.5,"name":"Fern"}', TOO_LATE],
-  ['an object without an id', parseJson, '{"name":"Fern"}', TOO_LATE],
-  [
-    'an object whose tag is null',
-    parseTo(() => ({ id: 7, name: 'Fern', tag: null })),
-    PLANT,
-    createRejection(40002, NULL_TAG),
-  ],
-  ['an object whose id is a bigint', parseTo(() => ({ id: 7n, name: 'Fern' })), PLANT, CREATED],
-  [
-    'an object whose id is a bigint beyond 2^53',
-    parseTo(() => ({ id: 9007199254740993n, name: 'Fern' })),
-    LARGE_ID_PLANT,
-    CREATED,
-  ],
-  [
-    'an object whose id is a bigint beyond int64',
-    parseTo(() => ({ id: 2n ** 63n, name: 'Fern' })),
-    PLANT,
-    createRejection(40002, INVALID_ID),
-  ],
-  ['an object with an id beyond 2^53 and its original bytes', parseAndKeepRawBody, LARGE_ID_PLANT, CREATED],
-  [
-    'an object whose original bytes exceed the size limit',
-    parseAndKeepRawBody,
-    PLANT + ' '.repeat(99),
-    createRejection(41300, TOO_LARGE),
-  ],
+  ['a string over the size limit', 'string', PLANT.replace('Fern', 'é'.repeat(50)), createRejection(41300, TOO_LARGE)],
+  ['an object', 'object', PLANT, CREATED],
+  ["an object that isn't a plant", 'object', '{"id":7}', createRejection(40002, MISSING_NAME)],
+  ['an object whose id is beyond 2^53', 'object', LARGE_ID_PLANT, TOO_LATE],
+  ["an object whose id isn't an integer", 'object', '{"id":7.5,"name":"Fern"}', TOO_LATE],
+  ['an object without an id', 'object', '{"name":"Fern"}', TOO_LATE],
+  ['an object whose tag is null', 'object', '{"id":7,"name":"Fern","tag":null}', createRejection(40002, NULL_TAG)],
+  ['an object whose id is a bigint', setId(7n), PLANT, CREATED],
+  ['an object whose id is a bigint beyond 2^53', setId(9007199254740993n), LARGE_ID_PLANT, CREATED],
+  ['an object whose id is a bigint beyond int64', setId(2n ** 63n), PLANT, createRejection(40002, INVALID_ID)],
+  ['an object with an id beyond 2^53 and its original bytes', 'objectAndRawBody', LARGE_ID_PLANT, CREATED],
+  ['an object and too many original bytes', 'objectAndRawBody', PLANT.padEnd(101), createRejection(41300, TOO_LARGE)],
   ['an object with an id beyond 2^53 and its original text', keepRawText, LARGE_ID_PLANT, CREATED],
   ['bytes in rawBody without req.body', parseTo(noop, (bytes) => bytes), LARGE_ID_PLANT, CREATED],
   ['null', parseTo(() => null), PLANT, TOO_LATE],
   ['a missing req.body', parseTo(noop), PLANT, TOO_LATE],
-  ['a body that the parser ignored', parseForm, LARGE_ID_PLANT, CREATED],
+  ['a body that the parser ignored', 'nothing', LARGE_ID_PLANT, CREATED],
   ['a body that the host paused', callThenNext((request) => request.pause()), LARGE_ID_PLANT, CREATED],
   ['a body whose encoding the host has set', callThenNext((request) => request.setEncoding('utf8')), PLANT, TOO_LATE],
   ['a body that the host also reads', addDataListener, LARGE_ID_PLANT, CREATED],
-  [
-    'a body that the host reads during an asynchronous authenticate',
-    addDataListener,
-    PLANT,
-    TOO_LATE,
-    { authenticate: authenticateAfterBody },
-  ],
+  ['a body that the host reads while authenticate is pending', addDataListener, PLANT, TOO_LATE, { authenticate }],
 ]
 
-for (const protocol of ['http', 'h2c'] as const) {
-  suite(`after a body parser, on ${protocol}`, () => {
-    for (const [name, parser, body, expected, options] of ROWS) {
+const EXPRESS_ROWS = ROWS.filter(([, parser]) => typeof parser === 'string')
+const SUITES = (['http', 'h2c'] as const).flatMap((protocol) => [
+  [protocol, protocol, ROWS, () => HANDWRITTEN, false] as const,
+  [`Express, ${protocol}`, protocol, EXPRESS_ROWS, loadExpressParsers, skipWithoutPeers] as const,
+])
+
+for (const [host, protocol, rows, loadParsers, skip] of SUITES) {
+  suite(`after a body parser (${host})`, { skip }, () => {
+    for (const [name, parser, body, expected, options] of rows) {
       const { error } = JSON.parse(expected.body) as { error?: number }
       const behavior = error === undefined ? `accepts ${name}` : `rejects ${name} with ${error}`
-      test(`${behavior} (${protocol})`, { timeout: 60_000 }, async (t) => {
+      test(`${behavior} (${host})`, { timeout: 60_000 }, async (t) => {
         const reportedErrors: string[] = []
         const onError = (error: unknown): unknown => reportedErrors.push(String(error))
         const plantStore = createService({ maxBodyBytes: 100, onError, ...options })
+        const parse = typeof parser === 'string' ? (await loadParsers())[parser] : parser
         const client = await serveAndConnect(t, protocol, (request, response) => {
-          parser(request, response, () => plantStore(request, response))
+          parse(request, response, () => plantStore(request, response))
         })
 
         const response = await client.send(post('ada', body))
@@ -167,8 +165,8 @@ test('warns only once about a body parser that converts bodies to objects', asyn
   t.after(() => process.off('warning', keep))
   const plantStore = createService()
   const client = await serveAndConnect(t, 'http', (request, response) => {
-    const parser = request.headers['x-parser'] === 'object' ? parseJson : parseAndKeepRawBody
-    parser(request, response, () => plantStore(request, response))
+    const parse = HANDWRITTEN[request.headers['x-parser'] === 'object' ? 'object' : 'objectAndRawBody']
+    parse(request, response, () => plantStore(request, response))
   })
 
   await client.send(post('ada', PLANT))
