@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict'
-import { IncomingMessage, ServerResponse } from 'node:http'
+import { IncomingMessage, ServerResponse, type RequestListener } from 'node:http'
 import { Socket } from 'node:net'
 import { PassThrough, Readable, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
-import serverless from 'serverless-http'
+import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
 import { createService, post } from '../support/service.ts'
+
+type Serverless = (listener: RequestListener) => (event: object, context: object) => Promise<Record<string, unknown>>
 
 const PLANT = '{"id":9007199254740993,"name":"Férn 🌱"}'
 const HEADERS = { authorization: 'Bearer ada', 'content-type': 'application/json' }
 
-test('accepts a request of a serverless adapter, which has no rawHeaders', async () => {
-  const event = {
-    version: '2.0',
-    rawPath: '/plants',
-    rawQueryString: '',
-    headers: { ...HEADERS, 'content-length': String(Buffer.byteLength(PLANT)) },
-    requestContext: { http: { method: 'POST', sourceIp: '127.0.0.1' } },
-    body: PLANT,
-    isBase64Encoded: false,
-  }
-  const { statusCode, body } = (await serverless(createService())(event, {})) as { statusCode: number; body: string }
+test('accepts a request of a serverless adapter, which has no rawHeaders', { skip: skipWithoutPeers }, async () => {
+  const { default: serverless } = await importPeer<{ default: Serverless }>('serverless-http')
+  const headers = { ...HEADERS, 'content-length': String(Buffer.byteLength(PLANT)) }
+  const requestContext = { http: { method: 'POST', sourceIp: '127.0.0.1' } }
+  const event = { version: '2.0', rawPath: '/plants', rawQueryString: '', headers, requestContext, body: PLANT }
+  const { statusCode, body } = await serverless(createService())(event, {})
   assert.deepEqual([statusCode, body], [200, '{"name":"Férn 🌱"}'])
 })
 

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { suite, test, type TestContext } from 'node:test'
-import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose'
 import { readDocument } from '../support/documents.ts'
 import { findPrograms } from '../support/programs.ts'
 import { startExample } from '../support/examples.ts'
+import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
 import { get, getPort, post, sendToPort, serve } from '../support/service.ts'
 
+const peers = { skip: skipWithoutPeers }
 const PLANT = '{"id":1,"name":"Fern"}'
 
 function findExample(text: string): string {
@@ -20,7 +22,7 @@ async function list(port: number, token: string) {
   return [status, value.error ?? body]
 }
 
-test('the Express example takes owner and access from the id and role of request.user', async (t) => {
+test('the Express example takes owner and access from the id and role of request.user', peers, async (t) => {
   const code = findExample("role: 'editor' }")
   const { port } = await startExample(t, code)
   const path = '/api/plants'
@@ -32,7 +34,7 @@ test('the Express example takes owner and access from the id and role of request
   assert.equal((await sendToPort(viewer.port, { ...post('a-long-random-token', PLANT), path })).status, 403)
 })
 
-test('the session example requires both the session cookie and a bearer token', async (t) => {
+test('the session example requires both the session cookie and a bearer token', peers, async (t) => {
   const { port } = await startExample(t, findExample("'express-session'"))
   const login = await sendToPort(port, { method: 'POST', path: '/login', fields: [] })
   const cookie = ['Cookie', login.headers['set-cookie']!.split(';')[0]!]
@@ -44,13 +46,18 @@ test('the session example requires both the session cookie and a bearer token', 
   assert.match((await send(token)).body, /^{"error":40101,/)
 })
 
-suite('the example with JSON Web Tokens', { timeout: 60_000 }, async () => {
-  const { publicKey, privateKey } = await generateKeyPair('ES256')
-  const jwk = { ...(await exportJWK(publicKey)), kid: 'key', alg: 'ES256' }
+interface Jwt {
+  setProtectedHeader(header: object): { sign(key: KeyObject | Uint8Array): Promise<string> }
+}
+
+suite('the example with JSON Web Tokens', { ...peers, timeout: 60_000 }, async () => {
+  const { SignJWT } = await importPeer<{ SignJWT: new (claims: object) => Jwt }>('jose')
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'key', alg: 'ES256' }
   const now = Math.floor(Date.now() / 1000)
   const valid = { iss: 'https://issuer.example', aud: 'plants', sub: 'ada', scope: 'plants:write', exp: now + 3600 }
 
-  function sign(claims: object = {}, key: CryptoKey | Uint8Array = privateKey, alg = 'ES256') {
+  function sign(claims: object = {}, key: KeyObject | Uint8Array = privateKey, alg = 'ES256') {
     return new SignJWT({ ...valid, ...claims }).setProtectedHeader({ alg, kid: 'key' }).sign(key)
   }
 
@@ -77,7 +84,7 @@ suite('the example with JSON Web Tokens', { timeout: 60_000 }, async () => {
 
   test('rejects invalid tokens with 40101', async (t) => {
     const port = await startIssued(t, serveKeys)
-    const other = await generateKeyPair('ES256')
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const invalidTokens = {
       expired: await sign({ exp: now - 60 }),
       'without expiry': await sign({ exp: undefined }),

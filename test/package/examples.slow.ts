@@ -11,6 +11,7 @@ import { sqliteStore } from '../../src/stores/sqlite/sqlite-store.ts'
 import { readDocument } from '../support/documents.ts'
 import { findPrograms } from '../support/programs.ts'
 import { getProtocol, getSkipReason, startExample } from '../support/examples.ts'
+import { skipWithoutPeers } from '../support/extra-packages.ts'
 import { createProject } from '../support/packed-package.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { connectClient } from '../support/client.ts'
@@ -18,6 +19,7 @@ import { RawConnection } from '../support/raw-connection.ts'
 import { bearer, get, post, sendToPort } from '../support/service.ts'
 import { TLS } from '../support/certificate.ts'
 
+const peers = { skip: skipWithoutPeers }
 const TOKEN = 'a-long-random-token'
 const EMBEDDING = findPrograms(readDocument('docs/embedding.md'))
 const FRAMEWORKS = findPrograms(readDocument('docs/frameworks.md'))
@@ -81,7 +83,7 @@ test("the quota example rejects a plant beyond its owner's quota", async (t) => 
   assert.deepEqual([status, body], [400, '{"error":40002,"message":"You already have 1 plants."}'])
 })
 
-test('the Express example with rawBody keeps ids beyond 2^53 exact', async (t) => {
+test('the Express example with rawBody keeps ids beyond 2^53 exact', peers, async (t) => {
   const { code } = EMBEDDING.find(({ code }) => code.includes('rawBody = '))!
   const { port } = await startExample(t, code)
   const path = '/api/plants'
@@ -90,7 +92,7 @@ test('the Express example with rawBody keeps ids beyond 2^53 exact', async (t) =
   assert.equal(body, `[${plant(2n ** 53n + 1n)}]`)
 })
 
-suite('a path-based access check in Express (authorization bypass)', () => {
+suite('a path-based access check in Express (authorization bypass)', peers, () => {
   const together = EMBEDDING.find(({ heading }) => heading === 'Path-based access checks')!.code
   const apart = together.replace("'/api', rejectWrites,", "'/api/plants', rejectWrites)\napp.use('/api',")
   for (const [name, code, expected] of [
@@ -108,7 +110,7 @@ suite('a path-based access check in Express (authorization bypass)', () => {
   }
 })
 
-test('the AWS Lambda example serves plants, and rejects header fields that Lambda has joined', async (t) => {
+test('the AWS Lambda example serves plants, and rejects header fields that Lambda has joined', peers, async (t) => {
   const { code } = FRAMEWORKS.find(({ heading }) => heading === 'Serverless functions')!
   const project = await createProject(t, { 'handler.mjs': code })
   const { handler } = (await import(pathToFileURL(join(project, 'handler.mjs')).href)) as {

@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { createServer } from 'node:https'
-import type express from 'express'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import {
   createPlantStore,
@@ -39,7 +38,11 @@ createPlantStore({ tokens, validate: () => false })
 createPlantStore({ tokens, store: { create: () => true, delete: () => true } })
 
 // A host can declare the class of its requests.
-type AppRequest = express.Request & { user?: { id: string; number: number } }
+declare class AppRequest extends IncomingMessage {
+  readonly originalUrl: string
+  readonly user?: { id: string; number: number }
+  get(name: string): string | undefined
+}
 type FromApp<Argument> = Argument & { request: AppRequest }
 createPlantStore({
   authenticate: (token, request: AppRequest) => (token.startsWith('a') ? request.user?.id : request.get('X-Owner')),
