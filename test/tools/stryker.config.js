@@ -6,7 +6,7 @@ export default {
     testFiles: ['test/{contract,http}/*.test.ts'],
     nodeArgs: ['--import', 'tsx', '--test-reporter', 'tap'],
   },
-  ignorePatterns: ['coverage', 'test/peers', 'test/tools', 'bench/peers'],
+  ignorePatterns: ['coverage', 'test/peers/projects', 'test/tools'],
   tempDirName: 'coverage/mutation',
   cleanTempDir: 'always',
   reporters: ['clear-text', 'progress-append-only'],
