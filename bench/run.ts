@@ -59,6 +59,10 @@ async function main(): Promise<void> {
   const results: CaseResult[] = []
   for (const [index, theCase] of cases.entries()) {
     const rounds: Measurement[][] = []
+    const getResult = (): CaseResult => ({
+      name: theCase.name,
+      rows: contestants.map(({ name }, i) => ({ name, rounds: rounds.map((round) => round[i]!) })),
+    })
     for (let round = 1; round <= settings.rounds; round++) {
       const done = index * settings.rounds + round - 1
       const perRound = (performance.now() - start) / 1000 / done
@@ -67,15 +71,12 @@ async function main(): Promise<void> {
         `case ${index + 1} of ${cases.length} (${theCase.name}), round ${round} of ${settings.rounds}${left}`,
       )
       rounds.push(await measureRound(theCase, contestants, settings))
+      showProgress('')
+      // Shows figures within a minute, although all rounds of a case take longer on a slow machine.
+      if (done === 0 && settings.rounds > 1) console.log(`\nAfter the first round:\n\n${formatCase(getResult())}`)
     }
-    showProgress('')
-    const names = contestants.map(({ name }) => name)
-    const result = {
-      name: theCase.name,
-      rows: names.map((name, i) => ({ name, rounds: rounds.map((round) => round[i]!) })),
-    }
-    results.push(result)
-    console.log(`\n${formatCase(result)}`)
+    results.push(getResult())
+    console.log(`\n${formatCase(getResult())}`)
   }
   const summary = formatSummary(results)
   if (results.length > 1) console.log(`\n${summary}`)
