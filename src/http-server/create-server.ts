@@ -156,6 +156,6 @@ export function createLimitedServer(
     onRejection?.(INVALID_HOST, request)
   }
 
-  const dispose = async (): Promise<void> => void (await drain())
+  const dispose = (): Promise<void> => drain().then(() => undefined)
   return { server, drain, connectionCount: () => connections.size, [Symbol.asyncDispose]: dispose }
 }
