@@ -174,11 +174,14 @@ function abortOrThrow(request: IncomingMessage, response: ServerResponse, bytes:
   if (bytes === 0 && !response.headersSent) throw error
   if (response.writableEnded) return { bytes, complete: true, failure: { error } }
   const stream = streamOf(response)
-  // A response to HTTP/1.0 ends when the connection closes (RFC 9112 section 6.3), so only a reset shows that data is
-  // missing. In HTTP/1.1, the last chunk is missing, and a reset could lose earlier responses.
-  if (stream === undefined && request.httpVersion !== '1.1') response.socket?.resetAndDestroy()
-  // An HTTP/2 response looks complete if its stream ends without an error.
-  if (stream === undefined) response.destroy()
-  else stream.destroy(new Error('The response was aborted before it was complete'))
+  if (stream !== undefined) {
+    // An HTTP/2 response looks complete if its stream ends without an error.
+    stream.destroy(new Error('The response was aborted before it was complete'))
+  } else {
+    // A response to HTTP/1.0 ends when the connection closes (RFC 9112 section 6.3), so only a reset shows that data is
+    // missing. In HTTP/1.1, the last chunk is missing, and a reset could lose earlier responses.
+    if (request.httpVersion !== '1.1') response.socket?.resetAndDestroy()
+    response.destroy()
+  }
   return { bytes, complete: false, failure: { error } }
 }

@@ -10,11 +10,12 @@ export const DEFAULT_STORE_TIMEOUT_MS = 10_000
 export type CheckedStore = Pick<Store, 'create' | 'list' | 'delete'>
 
 export function createCheckedStore(store: Store, timeoutMs: number): CheckedStore {
-  const limit = <T>(result: MaybePromise<T>): MaybePromise<T> => withDeadline(result, timeoutMs, 'The store', true)
+  const withTimeout = <T>(result: MaybePromise<T>): MaybePromise<T> =>
+    withDeadline(result, timeoutMs, 'The store', true)
   return {
-    create: (owner, plant) => then(limit(store.create(owner, plant)), requireBoolean),
-    list: (owner, request) => then(limit(store.list(owner, request)), (page) => requirePage(page, request)),
-    delete: (owner, id) => then(limit(store.delete(owner, id)), requireBoolean),
+    create: (owner, plant) => then(withTimeout(store.create(owner, plant)), requireBoolean),
+    list: (owner, request) => then(withTimeout(store.list(owner, request)), (page) => requirePage(page, request)),
+    delete: (owner, id) => then(withTimeout(store.delete(owner, id)), requireBoolean),
   }
 }
 
