@@ -54,17 +54,18 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
   // If the proxy sends a request twice, the client's first response is the second copy's 40900 or 40401. The client
   // can't know that the first copy succeeded.
   const isRepeated = fault === repeat
+  const skip = isRepeated && 'not for a proxy that sends a request twice'
   // A busy machine may need several attempts within a short timeout.
   const options = fault === hang || fault === hangAfter ? { timeoutMs: 1000, retries: 50 } : { timeoutMs: 120_000 }
   suite(`after ${name}, a client`, { concurrency: true }, () => {
-    test('creates a plant once', { skip: isRepeated && 'the first response is 40900' }, async (t) => {
+    test('creates a plant once', { skip }, async (t) => {
       const store = createStore()
       const proxy = await startFaultyProxy(t, [fault], store)
       await proxy.connect(options).create(FERN)
       assert.deepEqual(await listStored(store), [FERN])
     })
 
-    test('deletes a plant', { skip: isRepeated && 'the first response is 40401' }, async (t) => {
+    test('deletes a plant', { skip }, async (t) => {
       const store = createStore(FERN)
       const proxy = await startFaultyProxy(t, [fault], store)
       await proxy.connect(options).delete(FERN.id)
@@ -95,15 +96,11 @@ for (const [name, [fault, isUnknown]] of Object.entries(FAULTS)) {
       else await assert.rejects(deletion, { error: 40401, isOutcomeUnknown: false })
     })
 
-    test(
-      'reports whether the outcome is unknown if retries are disabled',
-      { skip: isRepeated && 'there is a response' },
-      async (t) => {
-        const client = (await startFaultyProxy(t, [fault, fault])).connect({ ...options, retries: 0 })
-        await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
-        await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
-      },
-    )
+    test('reports whether the outcome is unknown if retries are disabled', { skip }, async (t) => {
+      const client = (await startFaultyProxy(t, [fault, fault])).connect({ ...options, retries: 0 })
+      await assert.rejects(client.create(FERN), { name: 'PlantStoreError', isOutcomeUnknown: isUnknown })
+      await assert.rejects(client.listPage(), { name: 'PlantStoreError', isOutcomeUnknown: false })
+    })
   })
 }
 

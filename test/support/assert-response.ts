@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { ERRORS } from '../../src/http/errors.ts'
+import { PLANT_TEXTS } from '../../src/plants/plant.ts'
 import type { RawResponse } from './parse-responses.ts'
 
 /** Errors that a client may cause while the service works correctly. */
@@ -35,10 +36,12 @@ export function assertContractResponse({ status, headers, body }: RawResponse, i
 function assertPlants(value: unknown): void {
   const isList = Array.isArray(value)
   for (const plant of isList ? (value as unknown[]) : [value]) {
-    const { id, name, tag, ...rest } = plant as Record<string, unknown>
-    assert.ok(typeof name === 'string' && (tag === undefined || typeof tag === 'string'))
+    const { id, ...texts } = plant as Record<string, unknown>
     assert.ok(id === undefined || (isList && typeof id === 'number'))
-    assert.deepEqual(rest, {})
+    assert.equal(typeof texts['name'], 'string')
+    for (const [name, text] of Object.entries(texts)) {
+      assert.ok(name in PLANT_TEXTS && typeof text === 'string', name)
+    }
   }
 }
 
