@@ -198,7 +198,7 @@ export const CONTRACT_CASES: Readonly<Record<string, readonly ContractCase[]>> =
   'request bodies': [
     createCase('an empty body', postPlant(''), rejection(40001, 'The body is empty: expected a value at byte 0.')),
     createCase('a truncated body', postPlant('{"id":1,'), rejection(40001, 'The body ends too early: expected a name in double quotes at byte 8.')),
-    createCase("a body that isn't an object", postPlant('[1,2]'), rejection(40002, 'The body must be a JSON object.')),
+    ...['[1,2]', 'null', 'true', '1', '"name"'].map((body) => createCase(`the body ${body}`, postPlant(body), rejection(40002, 'The body must be a JSON object.'))),
     createCase('an empty object', postPlant('{}'), invalidPlant('id is required', 'name is required')),
     createCase('a null name and a missing id', postPlant('{"name":null}'), invalidPlant('id is required', 'name must be a string')),
     createCase('a plant whose members are all invalid', postPlant('{"id":"1","name":null,"tag":null}'), invalidPlant('id must be a number', 'name must be a string', 'tag must be a string or absent, not null')),
