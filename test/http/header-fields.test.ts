@@ -83,7 +83,7 @@ suite('hasAmbiguousFraming', () => {
     ['chunked in HTTP/1.0', ['Transfer-Encoding', 'chunked'], 0, true],
     ['gzip and chunked', ['Transfer-Encoding', 'gzip, chunked'], 1, true],
     ['an upgrade', ['UPGRADE', 'websocket'], 1, true],
-    ['a Content-Length', ['Content-Length', '7'], 1, false],
+    ['other fields', ['Content-Length', '7', 'Referer', '/', 'If-Modified-Since', '0'], 1, false],
   ] as const) {
     test(`returns ${expected} for ${name}`, () => {
       const request = { rawHeaders: [...rawHeaders], httpVersionMinor } as unknown as IncomingMessage
