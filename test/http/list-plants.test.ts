@@ -60,10 +60,11 @@ suite('a list without a limit', () => {
     })
   }
 
-  test('ends with an empty page even if the previous page has announced more', async () => {
+  test('ends with an empty page, even if that page announces more', async () => {
     const requests: PageRequest[] = []
     const result = await list({
-      list: (_, request) => (requests.push(request) === 1 ? createPageAfter(0n, { limit: 2 }) : EMPTY_PAGE),
+      list: (_, request) =>
+        requests.push(request) === 1 ? createPageAfter(0n, { limit: 2 }) : { ...EMPTY_PAGE, hasMore: true },
     })
     assert.equal(await readText(result), '[{"name":"Fern"},{"name":"Fern"}]')
     assert.deepEqual(
