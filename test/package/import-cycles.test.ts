@@ -10,7 +10,7 @@ const RELATIVE_IMPORT = /\b(?:from|import) ?\(?'(\.[^']*)'/g
 
 const paths = ['src', 'test/support', 'bench'].flatMap((folder) =>
   readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.[jt]s$/.test(name))
+    .filter((name) => /^(?!node_modules\/).*\.[jt]s$/.test(name))
     .map((name) => posix.join(folder, name)),
 )
 
