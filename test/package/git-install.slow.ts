@@ -13,9 +13,12 @@ const MODULES = join(ROOT, 'node_modules')
 const OFFLINE = '--offline --no-audit --no-fund'
 
 /** The packages that the build needs, as stubs that refer to the installed ones, so that npm downloads nothing. */
-const TOOLS: Readonly<Record<string, readonly [file: string, text: string]>> = {
-  typescript: ['bin/tsc', `#!/usr/bin/env node\nrequire('${MODULES}/typescript/lib/tsc.js')`],
-  '@types/node': ['index.d.ts', `/// <reference path="${MODULES}/@types/node/index.d.ts" />`],
+const TOOLS: Readonly<Record<string, string>> = {
+  'typescript/package.json': '{"name":"typescript","version":"1.0.0"}',
+  'typescript/index.js': `module.exports = require('${MODULES}/typescript')`,
+  'typescript/bin/tsc': `#!/usr/bin/env node\nrequire('${MODULES}/typescript/lib/tsc.js')`,
+  '@types/node/package.json': '{"name":"@types/node","version":"1.0.0"}',
+  '@types/node/index.d.ts': `/// <reference path="${MODULES}/@types/node/index.d.ts" />`,
 }
 
 /** Creates a checkout of the sources without installed dependencies. */
@@ -24,14 +27,11 @@ async function createCheckout(t: TestContext): Promise<string> {
   for (const name of ['src', 'tsconfig.json', 'README.md']) {
     await cp(join(ROOT, name), join(checkout, name), { recursive: true })
   }
-  const devDependencies: Record<string, string> = {}
-  for (const [name, [file, text]] of Object.entries(TOOLS)) {
-    const folder = join(checkout, 'tools', name)
-    await mkdir(dirname(join(folder, file)), { recursive: true })
-    await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version: '1.0.0' }))
-    await writeFile(join(folder, file), text, { mode: 0o755 })
-    devDependencies[name] = `file:tools/${name}`
+  for (const [path, text] of Object.entries(TOOLS)) {
+    await mkdir(dirname(join(checkout, 'tools', path)), { recursive: true })
+    await writeFile(join(checkout, 'tools', path), text, { mode: 0o755 })
   }
+  const devDependencies = { typescript: 'file:tools/typescript', '@types/node': 'file:tools/@types/node' }
   const manifest = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as object
   await writeFile(join(checkout, 'package.json'), JSON.stringify({ ...manifest, devDependencies }))
   await writeFile(join(checkout, '.gitignore'), 'node_modules/\ndist/\n')
