@@ -63,7 +63,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     for (const limit of [1, 2, MAX_PAGE - 1, MAX_PAGE]) await store.list(owner, plants, { limit })
   },
 
-  async 'ends a page before limit only if its texts add up to maxBytes'(store) {
+  async 'ends a page before limit only if its strings add up to maxBytes'(store) {
     const texts = ['fern', '楓'.repeat(20), '\n'.repeat(60), '"'.repeat(60), 'x'.repeat(3000)]
     const plants = plantsNamed(...texts, ...texts.toReversed())
     await store.createAll(owner, plants)
@@ -75,7 +75,7 @@ export const CHECKS: Readonly<Record<string, Check>> = {
     }
   },
 
-  async 'preserves texts exactly'(store) {
+  async 'preserves strings exactly'(store) {
     const texts = [...EDGE_CASE_TEXTS, ...LONG_TEXTS, ...ALL_CHARACTERS]
     const plants = plantsNamed(...texts.flatMap((text) => [text, text]))
     await store.createAll(owner, plants)

@@ -44,7 +44,7 @@ export const EDGE_CASE_OWNERS: readonly string[] = [
   `${LONG_OWNER}ab`, `${LONG_OWNER}ac`,
 ]
 
-/** Every Unicode character that a text can contain, in strings of at most 64 KiB of UTF-8. */
+/** Every Unicode character that a string can contain, in strings of at most 64 KiB of UTF-8. */
 export const ALL_CHARACTERS: readonly string[] = Array.from({ length: 0x110000 / 0x4000 }, (_, block) => {
   const codePoints = Array.from({ length: 0x4000 }, (_, i) => block * 0x4000 + i)
   return String.fromCodePoint(...codePoints).replace(/[\0\p{Surrogate}]/gu, '')

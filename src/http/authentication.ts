@@ -62,7 +62,7 @@ export function createAuthenticator(
 
 /**
  * Validates a token holder.
- * @throws TypeError that says what a token holder is, without the value, which might contain a token
+ * @throws TypeError that says what a token holder must be; it omits the value, which might contain a token
  */
 export function toCaller(holder: unknown, messagePrefix: string): Caller {
   const caller: unknown = typeof holder === 'string' ? { owner: holder, access: 'write' } : holder

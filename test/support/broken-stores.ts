@@ -128,10 +128,10 @@ const BROKEN_STORES: Readonly<Record<string, readonly (readonly [message: string
     ['returned hasMore: undefined instead of true.', changePage(({ plants }) => ({ plants }))],
     ['returned undefined instead of an object with a plants array.', changePage(() => undefined)],
   ],
-  'ends a page before limit only if its texts add up to maxBytes': [
+  'ends a page before limit only if its strings add up to maxBytes': [
     ["didn't return", limitBytes(({ name, tag = '' }) => 8 + Buffer.byteLength(name + tag))],
   ],
-  'preserves texts exactly': [
+  'preserves strings exactly': [
     ["instead of { id: 2n, name: ' \\t fern \\t ', tag:", changeStored((p) => ({ ...p, name: p.name.trim() }))],
     ['instead of', changeStored((p) => ({ ...p, name: p.name.replace(/[^\0-\uffff]/gu, '\ufffd') }))],
     ['65475 more characters, … } instead of', changeStored((p) => ({ ...p, name: p.name.slice(0, 65_535) }))],
