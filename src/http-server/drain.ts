@@ -17,14 +17,12 @@ export async function drainServer(
 ): Promise<number> {
   let destroyedCount = 0
   // Node's keep-alive timeout doesn't apply to connections that browsers open in advance, and can exceed the deadline.
-  const idleTimer = setTimeout(
-    () => {
-      for (const { socket, latestResponse } of connections.values()) {
-        if (latestResponse?.closed !== false) socket.destroy()
-      }
-    },
-    Math.min(keepAliveTimeoutMs, 0.9 * drainTimeoutMs),
-  )
+  const idleTimeoutMs = Math.min(keepAliveTimeoutMs, 0.9 * drainTimeoutMs)
+  const idleTimer = setTimeout(() => {
+    for (const { socket, latestResponse } of connections.values()) {
+      if (latestResponse?.closed !== false) socket.destroy()
+    }
+  }, idleTimeoutMs)
   const deadline = setTimeout(() => {
     destroyedCount = connections.size
     for (const { socket } of connections.values()) socket.destroy()
