@@ -30,7 +30,6 @@ export interface ConformanceOptions<S extends Store = Store> {
  * Registers the tests that check whether a store meets the requirements of {@link Store}. If a test fails, its error
  * contains the call, what the call returned, and what it should have returned. A call fails after 10 s, the default of
  * the service's `storeTimeoutMs`.
- * @throws TypeError if only one of `breakWrites` and `restore` is set
  *
  * @example
  * import { test } from 'node:test'
@@ -42,9 +41,6 @@ export interface ConformanceOptions<S extends Store = Store> {
  */
 export function storeConformance<S extends Store>(options: ConformanceOptions<S>): void {
   const { test, create, breakWrites, restore } = options
-  if ((breakWrites === undefined) !== (restore === undefined)) {
-    throw new TypeError('`breakWrites` and `restore` require each other: set both or neither')
-  }
   for (const [name, run] of Object.entries({ ...CHECKS, ...(breakWrites && FAILURE_CHECKS) })) {
     test(name, async () => {
       const created = await waitFor('The create option', create)

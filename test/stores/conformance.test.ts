@@ -121,10 +121,7 @@ test('the conformance suite closes the store and restores its writes even if a t
   assert.deepEqual([closes, store.isBroken], [1, false])
 })
 
-test('the conformance suite needs both breakWrites and restore, or neither', () => {
-  for (const name of ['breakWrites', 'restore'] as const) {
-    assert.throws(() => registerTests({ [name]: undefined }), TypeError)
-  }
+test('the conformance suite tests failed writes only if it can break writes', () => {
   const tests = registerTests({ breakWrites: undefined, restore: undefined })
   assert.ok(!tests.has(FAILURE_TEST))
 })
