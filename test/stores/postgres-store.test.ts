@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Client } from 'pg'
 import { storeConformance } from '../../src/conformance/store-conformance.ts'
 import type { NewPlant } from '../../src/plants/plant.ts'
-import { postgresStore, schema } from '../../src/stores/postgres/postgres-store.ts'
+import { postgresStore } from '../../src/stores/postgres/postgres-store.ts'
 import { applyMigrations, MIGRATIONS } from '../../src/stores/postgres/send.ts'
 import { openDatabase, skipWithoutPostgres } from '../support/postgres-database.ts'
 
@@ -117,9 +117,9 @@ describe('tables that the store cannot use', () => {
 
   test('a plant that the database rejects does not affect the others of its batch', async (t) => {
     const pool = (await openDatabase(t)).openPool()
-    await pool.query(schema)
-    await pool.query(`ALTER TABLE plant_store_plants ADD CHECK (name <> 'bad')`)
     const store = postgresStore(pool)
+    await store.migrate()
+    await pool.query(`ALTER TABLE plant_store_plants ADD CHECK (name <> 'bad')`)
     const results = await Promise.allSettled(
       ['good', 'bad', 'fine', 'good', 'bad'].map((name, index) => store.create('ada', plant(BigInt(index), name))),
     )
@@ -166,7 +166,7 @@ describe('tables that the store cannot use', () => {
       types: { getTypeParser: (oid: number) => (oid === 20 ? Number : String) },
     })
     const store = postgresStore(pool)
-    await pool.query(schema)
+    await store.migrate()
     assert.equal(await store.create('ada', plant(9_007_199_254_740_993n)), true)
     assert.equal(await store.delete('ada', 9_007_199_254_740_993n), true)
   })
@@ -217,7 +217,7 @@ describe('migrate', () => {
     const database = await openDatabase(t)
     const { config } = database
     const pool = database.openPool()
-    await pool.query(schema)
+    await postgresStore(pool).migrate()
     const role = `role_${config.database}`
     await pool.query(`CREATE ROLE ${role} LOGIN PASSWORD 'x'`)
     t.after(async () => {

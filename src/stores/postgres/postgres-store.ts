@@ -7,7 +7,7 @@ import { setImmediate } from 'node:timers/promises'
 import { MAX_INT64, MIN_INT64, TEXT_NAMES, type NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { COLUMNS, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
-import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, MIGRATIONS, TABLE_NAME } from './send.ts'
+import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, TABLE_NAME } from './send.ts'
 import type { ConnectionPool } from './send.ts'
 
 export type { ConnectionPool } from './send.ts'
@@ -45,11 +45,6 @@ export interface PostgresStore extends Store {
   /** Does nothing, because the pool is yours, and exists only so that `await using` works. */
   [Symbol.asyncDispose](): Promise<void>
 }
-
-/** The SQL that creates the table, for applications with migrations of their own. */
-export const schema: string = Object.values(MIGRATIONS)
-  .map((sql) => sql(DEFAULT_TABLE))
-  .join(';\n')
 
 /**
  * Creates a store that keeps plants in a Postgres database. Any number of service processes can share the database.
