@@ -5,8 +5,9 @@ import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { serveAndConnect } from '../support/client.ts'
 import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
+import { createStoreWithPlants } from '../support/faulty-proxy.ts'
 import { RawConnection } from '../support/raw-connection.ts'
-import { bearer, createService, sendRequest, serve, servePlants } from '../support/service.ts'
+import { bearer, createService, get, sendRequest, serve, servePlants } from '../support/service.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 test('calls next() for a path that the service does not serve', async (t) => {
@@ -53,6 +54,31 @@ test('reads a body that arrives in several packets before authenticate has finis
   await started
   client.send('"name":"Fern"}')
   assert.deepEqual(await client.readStatuses(1), [200])
+})
+
+for (const [framing, body] of [
+  ['Content-Length: 22', '{"id":1,"name":"Fern"}'],
+  ['Transfer-Encoding: chunked', '16\r\n{"id":1,"name":"Fern"}\r\n0\r\n\r\n'],
+] as const) {
+  test(`accepts a body of maxBodyBytes, and no larger one, in one packet with ${framing}`, async (t) => {
+    const request = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\n`
+    const statuses = [22, 21].map(async (maxBodyBytes) => {
+      const client = await RawConnection.open(await servePlants(t, { maxBodyBytes }))
+      return client.send(`${request}${framing}\r\n\r\n${body}`).readStatuses(1)
+    })
+    assert.deepEqual(await Promise.all(statuses), [[200], [413]])
+  })
+}
+
+test('limits every list to maxLimit plants', async (t) => {
+  const store = createStoreWithPlants(3)
+  const server = await servePlants(t, { store, maxLimit: 2 })
+  for (const query of ['', '?limit=3', '?include=id', '?limit=3&include=id']) {
+    const { headers, body } = await sendRequest(server, get('ada', `/plants${query}`))
+    const include = query.includes('include') ? '&include=id' : ''
+    assert.equal(headers['link'], `<plants?limit=2&after=2${include}>; rel="next"`)
+    assert.equal((JSON.parse(body) as unknown[]).length, 2)
+  }
 })
 
 /** The service, for calls with arguments that TypeScript would reject. */
