@@ -81,6 +81,13 @@ suite('a client that reads only after it has sent 20 MB sees the status', { time
   }
 })
 
+test('a client whose upload is rejected during a drain sees the status', { timeout: 60_000 }, async (t) => {
+  const http = createServer(createService(options))
+  http.server.on('connection', () => void http.drain())
+  const head = `POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: ${UPLOAD.length}\r\n\r\n`
+  assert.match(await uploadThenRead(getPort(await serve(t, http.server)), false, head), /^HTTP\/1\.1 401 [^]*close/)
+})
+
 const PYTHON = `
 import http.client, sys
 connection = http.client.HTTPConnection('127.0.0.1', int(sys.argv[1]))
