@@ -24,6 +24,7 @@ test('accepts a request of a serverless adapter, which has no rawHeaders', { ski
 suite('accepts a request', () => {
   const requests: Readonly<Record<string, () => Readable>> = {
     'that is a stream without a socket': () => Readable.from([Buffer.from(PLANT)]),
+    'that is a stream of strings': () => Readable.from([PLANT]),
     'whose socket is null': () => fill(new IncomingMessage(null as unknown as Socket)),
     'whose socket was never connected': () => fill(new IncomingMessage(new Socket())),
   }

@@ -75,6 +75,16 @@ for (const protocol of ['http', 'h2c'] as const) {
       assert.deepEqual(reported, { errors, events: [{ ...truncated, ...event }] })
     }
 
+    const onePage = overrideStore(memoryStore(), {
+      list: (_, { after = 0n }) => (after === 0n ? createPageAfter() : EMPTY_PAGE),
+    })
+
+    test('onResponse reports a complete list', async (t) => {
+      const { client, reported } = await serveAndRecord(t, protocol, { store: onePage })
+      const { body } = await client.send(get('ada'))
+      await assertReported(reported, { bytes: body.length, complete: true })
+    })
+
     test('onResponse reports an incomplete list if the store fails halfway', async (t) => {
       const store = overrideStore(memoryStore(), {
         list: (_, { after = 0n }) => (after < 5000n ? createPageAfter(after) : Promise.reject(unavailable)),
@@ -106,11 +116,8 @@ for (const protocol of ['http', 'h2c'] as const) {
     })
 
     test('onResponse reports an incomplete list if the client disconnects before the last chunk is flushed', async (t) => {
-      const store = overrideStore(memoryStore(), {
-        list: (_, { after = 0n }) => (after === 0n ? createPageAfter() : EMPTY_PAGE),
-      })
       let isLast = false
-      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store }, (response) => {
+      const { client, reported, accepted } = await serveAndRecord(t, protocol, { store: onePage }, (response) => {
         const write = response.write.bind(response)
         // Return false for the last chunk, as if the buffer were full.
         Object.assign(response, { write: (piece: Buffer) => write(piece) && !(isLast = String(piece) === ']') })
