@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { suite, test, type TestContext } from 'node:test'
 import { relative } from 'node:path'
-import { startChild, waitForChild, waitForOutput } from './child-process.ts'
 import { createTempFile } from './temp-files.ts'
 import { waitUntil } from './wait-until.ts'
 
@@ -142,21 +141,4 @@ test('child processes of tests inherit no variables of the terminal and the shel
     [],
   )
   assert.ok(names.includes('PATH') && names.includes('TEST_EXAMPLE'))
-})
-
-suite('waiting for a child process', () => {
-  test('ends when the child prints something', async (t) => {
-    const child = startChild(t, 'sh', ['-c', 'echo ready; exec sleep 300'], {})
-    assert.equal(await waitForOutput(child), 'ready\n')
-  })
-
-  test('fails if the child exits first', async (t) => {
-    const child = startChild(t, 'sh', ['-c', 'exit 3'], {})
-    await assert.rejects(waitForOutput(child), { message: 'sh -c exit 3 exited with 3 before "data"' })
-  })
-
-  test('fails if the child is killed before it sends a message', async (t) => {
-    const child = startChild(t, 'sh', ['-c', 'kill -9 $$'], {})
-    await assert.rejects(waitForChild(child, 'message'), { message: /exited with SIGKILL before "message"$/ })
-  })
 })
