@@ -3,9 +3,10 @@ import { getEventListeners } from 'node:events'
 import { Readable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { createPlantClient, type ListedPlant, type PlantClient } from '../../src/client/plant-client.ts'
-import { createStoreWithPlants, startFaultyProxy, type Fault } from '../support/faulty-proxy.ts'
+import { startFaultyProxy, type Fault } from '../support/faulty-proxy.ts'
 import { get, getPort, sendToPort, serve, servePlants } from '../support/service.ts'
 import { waitUntil } from '../support/wait-until.ts'
+import { createStoreWithPlants } from '../support/plant-list.ts'
 
 async function count(plants: AsyncIterable<ListedPlant>): Promise<number> {
   let lastId = 0n

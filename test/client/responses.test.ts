@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import {
-  createStoreWithPlants,
-  replaceBody,
-  replaceResponse,
-  respond,
-  startFaultyProxy,
-} from '../support/faulty-proxy.ts'
+import { replaceBody, replaceResponse, respond, startFaultyProxy } from '../support/faulty-proxy.ts'
 import { getPort, serve } from '../support/service.ts'
+import { createStoreWithPlants } from '../support/plant-list.ts'
 
 const LIST = [{ id: 1, name: 'Fern' }]
 

@@ -5,10 +5,10 @@ import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
 import { serveAndConnect } from '../support/client.ts'
 import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
-import { createStoreWithPlants } from '../support/faulty-proxy.ts'
 import { RawConnection } from '../support/raw-connection.ts'
 import { bearer, createService, get, sendRequest, serve, servePlants } from '../support/service.ts'
 import { waitUntil } from '../support/wait-until.ts'
+import { createStoreWithPlants } from '../support/plant-list.ts'
 
 test('calls next() for a path that the service does not serve', async (t) => {
   const plants = createService()

@@ -5,7 +5,7 @@ import { MAX_PAGE_BYTES, memoryStore, type NewPlant, type PageRequest, type Stor
 import { createCheckedStore } from '../../src/plants/checked-store.ts'
 import { listPlants, type ListQuery, type ListResult } from '../../src/plants/list-plants.ts'
 import { overrideStore } from '../support/override-store.ts'
-import { createPageAfter, EMPTY_PAGE } from '../support/plant-list.ts'
+import { createPageAfter, createStoreWithPlants, EMPTY_PAGE } from '../support/plant-list.ts'
 
 const WHOLE_LIST: ListQuery = { limit: undefined, after: undefined, includesId: false }
 
@@ -23,26 +23,20 @@ async function readText({ body }: ListResult): Promise<string> {
 const readNames = async (result: ListResult): Promise<string[]> =>
   (JSON.parse(await readText(result)) as { name: string }[]).map(({ name }) => name)
 
-function createStore(count: number, name: string): Store {
-  const store = memoryStore()
-  for (let id = 1n; id <= count; id++) void store.create('ada', { id, name })
-  return store
-}
-
 suite('a list with a limit', () => {
   test('is at most one store page of 1,000 plants, with a cursor', async () => {
-    const result = await list(createStore(2500, 'Fern'), { limit: 2000 })
+    const result = await list(createStoreWithPlants(2500), { limit: 2000 })
     assert.equal(typeof result.body, 'string')
     assert.deepEqual([(await readNames(result)).length, result.cursor], [1000, 1000n])
   })
 
   test('ends early if the texts of the page exceed 128 KiB', async () => {
-    const result = await list(createStore(10, 'x'.repeat(MAX_PAGE_BYTES / 4)), { limit: 10 })
+    const result = await list(createStoreWithPlants(10, 'x'.repeat(MAX_PAGE_BYTES / 4)), { limit: 10 })
     assert.deepEqual([(await readNames(result)).length, result.cursor], [4, 4n])
   })
 
   test('has no cursor if the last plant is at the limit', async () => {
-    assert.equal((await list(createStore(3, 'Fern'), { limit: 3 })).cursor, undefined)
+    assert.equal((await list(createStoreWithPlants(3), { limit: 3 })).cursor, undefined)
   })
 
   test('does not call the store if the limit is 0', async () => {
@@ -54,8 +48,11 @@ suite('a list with a limit', () => {
 suite('a list without a limit', () => {
   for (const includesId of [false, true]) {
     test(`contains all plants of all pages (includesId: ${includesId})`, async () => {
-      const plants = Array.from({ length: 2500 }, (_, n) => ({ ...(includesId && { id: n + 1 }), name: 'Fern' }))
-      const text = await readText(await list(createStore(2500, 'Fern'), { includesId }))
+      const plants = Array.from({ length: 2500 }, (_, n) => ({
+        ...(includesId && { id: n + 1 }),
+        name: `Fern ${n + 1}`,
+      }))
+      const text = await readText(await list(createStoreWithPlants(2500), { includesId }))
       assert.deepEqual(JSON.parse(text), plants)
     })
   }

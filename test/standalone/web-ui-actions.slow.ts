@@ -5,7 +5,7 @@ import { suite, test } from 'node:test'
 import { promisify } from 'node:util'
 import { memoryStore } from '../../src/index.ts'
 import { openAsAda, openPage, skipWithoutBrowser, TOKEN } from '../support/web-ui-page.ts'
-import { createStoreWithFerns } from '../support/web-ui-server.ts'
+import { createStoreWithPlants } from '../support/plant-list.ts'
 
 const execFileAsync = promisify(execFile)
 
@@ -65,7 +65,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('shows whether another page follows, even behind a proxy that removes the Link header', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(51) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(51) })
     ui.intercept('GET', (response, next) => {
       response.setHeader = ((name: string, value: string) =>
         name === 'Link' ? response : ServerResponse.prototype.setHeader.call(response, name, value)) as never
@@ -92,7 +92,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('asks in the row before it deletes a plant, and focuses the next row afterwards', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(3) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(3) })
     await ui.clickInRow(2)
     assert.match(await ui.getText('#list > :nth-child(2)'), /This can't be undone\.\s+Delete/)
     await ui.clickInRow(2)
@@ -108,7 +108,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('deletes nothing and adds only one plant after double clicks', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(3) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(3) })
     await ui.page.click('#list > :nth-child(2) summary', { count: 2 })
     await ui.fill('new-name', 'Moss')
     await ui.page.click('#add button', { count: 2 })
@@ -117,7 +117,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('shows when a plant has already been deleted, and when the service rejects a plant', async (t) => {
-    const store = createStoreWithFerns(2)
+    const store = createStoreWithPlants(2)
     const ui = await openAsAda(t, { store, maxBodyBytes: 100 })
     await store.delete('ada', 1n)
     await ui.deletePlant(1)
@@ -129,13 +129,13 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
 
   test('lists plants with a read-only token, and explains why it adds none', async (t) => {
     const tokens = { [TOKEN]: { owner: 'ada', access: 'read' } } as const
-    const ui = await openAsAda(t, { store: createStoreWithFerns(2), tokens })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(2), tokens })
     await ui.submitPlant('3', 'Moss')
     await ui.waitForText('#message', /^This bearer token is read-only\.$/)
   })
 
   test('goes to the next and previous page, and to an id', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(60), maxLimit: 20 })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(60), maxLimit: 20 })
     assert.equal(await ui.getText('#range'), 'Ids 1 to 20. More follow.')
     await ui.click('#next')
     await ui.waitForText('#range', /^Ids 21 to 40\. More follow\.$/)
@@ -154,7 +154,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('shows the last requested page, whatever the order of the responses', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(60) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(60) })
     const release = ui.blockRequests('GET /plants')
     await ui.click('#next')
     await ui.waitForText('#range', /^Loading …$/)
@@ -166,14 +166,14 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('goes to the page of a plant that was added at the end', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(25) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(25) })
     await ui.submitPlant(undefined, 'Moss')
     await ui.waitForText('#range', /^Id 26\. End of the list\.$/)
     assert.equal(await ui.getValue('new-id'), '27')
   })
 
   test('reloads the list with its button, and when the window gets the focus', async (t) => {
-    const store = createStoreWithFerns(1)
+    const store = createStoreWithPlants(1)
     const ui = await openAsAda(t, { store })
     await store.create('ada', { id: 2n, name: 'Moss' })
     await ui.click('#reload')
@@ -219,7 +219,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('keeps the last 20 requests, and counts a list that is read again as one', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(60) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(60) })
     for (let index = 0; index < 3; index++) {
       await ui.click('#reload')
       await ui.page.waitForNetworkIdle({ idleTime: 50 })
@@ -233,7 +233,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('works behind a proxy with a path prefix', async (t) => {
-    const ui = await openPage(t, { store: createStoreWithFerns(1) })
+    const ui = await openPage(t, { store: createStoreWithPlants(1) })
     await ui.page.goto(`${ui.url}garden/#token=${TOKEN}`)
     await ui.waitForText('#list', /Fern 1/)
     await ui.addPlant('7', 'Moss')
@@ -243,7 +243,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
 
 suite('during an outage, the web UI', { skip: skipWithoutBrowser }, () => {
   test('reloads the list until the service is back', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(30) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(30) })
     const stop = ui.intercept('GET', (response) => response.destroy())
     await ui.click('#next')
     await ui.waitForText('#service', /^Unreachable – retrying$/)
@@ -277,7 +277,7 @@ suite('during an outage, the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test("shows responses that aren't from the service as errors", async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(1) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(1) })
     ui.respondWith('GET', 200, '<h1>Log in first</h1>')
     await ui.click('#reload')
     await ui.waitForText('#message', /^Unexpected response \(status 200\)/)

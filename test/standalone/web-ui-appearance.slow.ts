@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { memoryStore, type Store } from '../../src/index.ts'
 import { importTool } from '../support/extra-packages.ts'
 import { openAsAda, openPage, skipWithoutBrowser, TOKEN, type WebUiPage } from '../support/web-ui-page.ts'
-import { createStoreWithFerns } from '../support/web-ui-server.ts'
+import { createStoreWithPlants } from '../support/plant-list.ts'
 
 /** The parts of an axe report that the tests use. */
 interface AxeResults {
@@ -97,7 +97,7 @@ suite('the web UI', { skip: skipWithoutBrowser }, () => {
   }
 
   test('moves nothing when a row asks, or when a plant with a long id or name is added', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(5) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(5) })
     for (const width of [360, 768, 1440]) {
       await ui.page.setViewport({ width, height: 900 })
       const measure = (): Promise<unknown> =>

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { openAsAda, openPage, skipWithoutBrowser, TOKEN } from '../support/web-ui-page.ts'
-import { createStoreWithFerns } from '../support/web-ui-server.ts'
+import { createStoreWithPlants } from '../support/plant-list.ts'
 
 const PENDING = `document.querySelector('#token-message').textContent === 'Checking …'`
 
 suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
   test('lists the plants of a typed token, and closes and clears the token form', async (t) => {
-    const ui = await openPage(t, { store: createStoreWithFerns(2) })
+    const ui = await openPage(t, { store: createStoreWithPlants(2) })
     assert.equal(await ui.isVisible('#plants'), false)
     await ui.useToken(` Bearer ${TOKEN} `)
     await ui.waitForText('#token-title', /^Token set$/)
@@ -23,13 +23,13 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('keeps the token through a reload of the tab', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(1) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(1) })
     await ui.page.reload()
     await ui.waitForText('#list', /Fern 1/)
   })
 
   test('works at an address with a user name and a password', async (t) => {
-    const ui = await openPage(t, { store: createStoreWithFerns(1) })
+    const ui = await openPage(t, { store: createStoreWithPlants(1) })
     await ui.page.goto(`${ui.url.replace('://', '://user:password@')}#token=${TOKEN}`)
     await ui.waitForText('#list', /Fern 1/)
     assert.equal(await ui.evaluate('location.hash'), '')
@@ -46,7 +46,7 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
   }
 
   test('asks before a link in the same tab replaces the token, because an attacker may have sent the link', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(1) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(1) })
     const answers: ('accept' | 'dismiss')[] = ['dismiss', 'accept']
     const questions: string[] = []
     ui.page.on('dialog', (dialog) => {
@@ -109,7 +109,7 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
   }
 
   test('keeps a token that is being typed when a late response for the revoked token arrives', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(3) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(3) })
     const release = ui.blockRequests('DELETE')
     await ui.deletePlant(1)
     ui.revokeToken()
@@ -124,7 +124,7 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('hides the plants of a revoked token, and keeps what the user has typed for a new plant', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(3) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(3) })
     await ui.fill('new-id', '4711')
     await ui.fill('new-name', 'Moss')
     const restore = ui.revokeToken()
@@ -141,7 +141,7 @@ suite('tokens in the web UI', { skip: skipWithoutBrowser }, () => {
   })
 
   test('forgets the token together with its plants, its requests and what has been typed', async (t) => {
-    const ui = await openAsAda(t, { store: createStoreWithFerns(3) })
+    const ui = await openAsAda(t, { store: createStoreWithPlants(3) })
     await ui.fill('new-name', 'Moss')
     await ui.evaluate(`document.querySelector('#token-panel').open = true`)
     const release = ui.blockRequests('GET /plants')

@@ -21,13 +21,6 @@ export interface FaultyProxy {
   connect(options?: Partial<PlantClientOptions>): PlantClient
 }
 
-/** Returns a store in which ada has the given number of plants. */
-export function createStoreWithPlants(count: number): Store {
-  const store = memoryStore()
-  for (let id = 1n; id <= count; id++) void store.create('ada', { id, name: `Plant ${id}` })
-  return store
-}
-
 /** Starts a proxy that applies the given faults to the first requests, one each. Undefined means no fault. */
 export async function startFaultyProxy(
   t: TestContext,

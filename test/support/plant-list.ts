@@ -1,4 +1,11 @@
-import { MAX_PAGE, type Page } from '../../src/index.ts'
+import { MAX_PAGE, memoryStore, type Page, type Store } from '../../src/index.ts'
+
+/** Returns a store in which ada has plants with the ids from 1 to `count`. */
+export function createStoreWithPlants(count: number, name?: string): Store {
+  const store = memoryStore()
+  for (let id = 1n; id <= count; id++) void store.create('ada', { id, name: name ?? `Fern ${id}` })
+  return store
+}
 
 /** Creates a full page of plants after a cursor. `hasMore` is always true. */
 export function createPageAfter(after = 0n, { name = 'Fern', limit = MAX_PAGE } = {}): Page {

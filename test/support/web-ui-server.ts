@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import ts from 'typescript'
-import { memoryStore, type Store } from '../../src/index.ts'
 
 const SOURCES = new URL('../../src/', import.meta.url)
 const CONTENT_SECURITY_POLICY =
@@ -27,11 +26,4 @@ function readModule(name: string): string {
   const compilerOptions = { target: ts.ScriptTarget.ESNext, module: ESNext, rewriteRelativeImportExtensions: true }
   return ts.transpileModule(readFileSync(new URL(name.replace(/js$/, 'ts'), SOURCES), 'utf8'), { compilerOptions })
     .outputText
-}
-
-/** Returns a store in which ada has the given number of ferns. */
-export function createStoreWithFerns(count: number): Store {
-  const store = memoryStore()
-  for (let id = 1; id <= count; id++) void store.create('ada', { id: BigInt(id), name: `Fern ${id}` })
-  return store
 }
