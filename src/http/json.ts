@@ -30,7 +30,10 @@ const NUMBER = /(-?)(?:(0|[1-9][0-9]*)(?:\.([0-9]*))?(?:(?<=[0-9])[eE]([+-]?[0-9
  */
 export function parseJson(body: Buffer): JsonValue {
   if (!isUtf8(body)) throw new HttpError('invalidJson', 'The body is not UTF-8.')
-  return new JsonParser(body.toString()).readText()
+  const parser = new JsonParser(body.toString())
+  const value = parser.readValue(0)
+  if (parser.peek() !== '') throw parser.expected('the end of the body')
+  return value
 }
 
 /** `declare` saves initializing the fields twice. */
@@ -41,12 +44,6 @@ class JsonParser {
   constructor(text: string) {
     this.text = text
     this.position = text.startsWith('\ufeff') ? 1 : 0
-  }
-
-  readText(): JsonValue {
-    const value = this.readValue(0)
-    if (this.peek() !== '') throw this.expected('the end of the body')
-    return value
   }
 
   readValue(depth: number): JsonValue {
