@@ -27,7 +27,7 @@ export function whenItsTurn(request: IncomingMessage, response: ServerResponse, 
   // A promise keeps the async context in which the host called the service.
   void new Promise<void>((resolve) => {
     // Node assigns the socket once all earlier responses have been sent, unless one of them closes the connection.
-    response.once('socket', () => {
+    response.on('socket', () => {
       setImmediate(() => {
         socket[WAITING] -= 1
         if (socket[WAITING] === 0) socket.off('resume', keepPaused).resume()
