@@ -3,6 +3,7 @@ import { once, type EventEmitter } from 'node:events'
 import { createServer, IncomingMessage, ServerResponse, type RequestListener } from 'node:http'
 import { Socket } from 'node:net'
 import { suite, test } from 'node:test'
+import type { HostRequest } from '../../src/index.ts'
 import { serveAndConnect } from '../support/client.ts'
 import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
 import { RawConnection } from '../support/raw-connection.ts'
@@ -40,13 +41,13 @@ test('responds with 405 to methods named after properties of Object.prototype', 
   }
 })
 
+async function authenticateAfterBody(token: string, request: HostRequest): Promise<string> {
+  await waitUntil(() => request.complete)
+  return token
+}
+
 test('reads a body that arrives in several packets before authenticate has finished', async (t) => {
-  const server = await servePlants(t, {
-    async authenticate(token, request) {
-      await waitUntil(() => request.complete)
-      return token
-    },
-  })
+  const server = await servePlants(t, { authenticate: authenticateAfterBody })
   const client = await RawConnection.open(server)
   const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\nContent-Length: 22\r\n'
   const started = once(server, 'request')
@@ -56,15 +57,18 @@ test('reads a body that arrives in several packets before authenticate has finis
   assert.deepEqual(await client.readStatuses(1), [200])
 })
 
-for (const [framing, body] of [
-  ['Content-Length: 22', '{"id":1,"name":"Fern"}'],
-  ['Transfer-Encoding: chunked', '16\r\n{"id":1,"name":"Fern"}\r\n0\r\n\r\n'],
+const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n16\r\n{"id":1,"name":"Fern"}\r\n0\r\n\r\n'
+
+for (const [what, framedBody, authenticate] of [
+  ['Content-Length', 'Content-Length: 22\r\n\r\n{"id":1,"name":"Fern"}', (token: string) => token],
+  ['chunks', CHUNKED, (token: string) => token],
+  ['chunks, before authenticate has finished', CHUNKED, authenticateAfterBody],
 ] as const) {
-  test(`accepts a body of maxBodyBytes, and no larger one, in one packet with ${framing}`, async (t) => {
-    const request = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\n`
+  test(`accepts a body of maxBodyBytes, and no larger one, in one packet with ${what}`, async (t) => {
+    const fields = 'Host: a\r\nAuthorization: Bearer ada\r\nContent-Type: application/json\r\n'
     const statuses = [22, 21].map(async (maxBodyBytes) => {
-      const client = await RawConnection.open(await servePlants(t, { maxBodyBytes }))
-      return client.send(`${request}${framing}\r\n\r\n${body}`).readStatuses(1)
+      const client = await RawConnection.open(await servePlants(t, { maxBodyBytes, authenticate }))
+      return client.send(`POST /plants HTTP/1.1\r\n${fields}${framedBody}`).readStatuses(1)
     })
     assert.deepEqual(await Promise.all(statuses), [[200], [413]])
   })
