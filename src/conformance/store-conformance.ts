@@ -18,8 +18,8 @@ export interface ConformanceOptions<S extends Store = Store> {
    */
   readonly create: () => MaybePromise<S>
   /**
-   * Makes every create and delete of a store fail until `restore` is called, for example by locking its file. If you
-   * pass both `breakWrites` and `restore`, the suite also tests how the store handles failed writes.
+   * Makes every create and delete of a store fail until `restore` is called, for example by locking its file. With this
+   * option, which requires `restore`, the suite also tests how the store handles failed writes.
    */
   readonly breakWrites?: ((store: S) => unknown) | undefined
   /** Makes the store's writes work again, at the latest when the promise that it returns resolves. */

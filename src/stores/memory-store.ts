@@ -53,7 +53,8 @@ export function memoryStore(): MemoryStore {
           if (plant.json === undefined) {
             plant.json = encodePlant(plant, false)
             plant.bytes = byteLengthOf(plant)
-            // Makes V8 join the parts of the text now, not in each list. A list of 100 plants takes a tenth less time then.
+            // To count the bytes, V8 joins the parts of the text, which it would otherwise do again for each list. That
+            // saves a tenth of the time of a list of 100 plants.
             Buffer.byteLength(plant.json)
           }
           page.push(plant)

@@ -1,6 +1,6 @@
 import { MAX_PAGE, memoryStore, type Page, type Store } from '../../src/index.ts'
 
-/** Returns a store in which ada has plants with the ids from 1 to `count`. */
+/** Returns a store in which ada has plants with the ids from 1 to `count`. @param name the name of all of them */
 export function createStoreWithPlants(count: number, name?: string): Store {
   const store = memoryStore()
   for (let id = 1n; id <= count; id++) void store.create('ada', { id, name: name ?? `Fern ${id}` })
