@@ -104,16 +104,14 @@ class JsonParser {
   readString(): string {
     const { text } = this
     const start = ++this.position
-    let isEscaped = false
     for (let code; (code = text.charCodeAt(this.position)) !== QUOTE;) {
       if (this.position === text.length) throw this.expected('the end of the string')
       if (code < SPACE) throw this.expected('an escape for a control character')
       if (code !== BACKSLASH) this.position++
-      else if (this.skipMatch(ESCAPE)) isEscaped = true
-      else throw this.expected('a valid escape')
+      else if (!this.skipMatch(ESCAPE)) throw this.expected('a valid escape')
     }
     const raw = text.slice(start, this.position++)
-    return isEscaped ? (JSON.parse(`"${raw}"`) as string) : raw
+    return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
   }
 
   readNumber(): bigint | number {

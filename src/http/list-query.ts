@@ -14,8 +14,7 @@ const isLimit = (text: string): boolean => /^(?:0|[1-9][0-9]{0,9})$/.test(text) 
  * @throws HttpError 40004, whose message names each invalid parameter
  */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
-  const defaultLimit = maxLimit === Infinity ? undefined : maxLimit
-  if (query === '') return { limit: defaultLimit, after: undefined, includesId: false }
+  if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
   // The most common query: `URLSearchParams` would take 3% of the time of its request.
   const onlyLimit = query.startsWith('limit=') ? query.slice('limit='.length) : ''
   if (isLimit(onlyLimit)) return { limit: Math.min(Number(onlyLimit), maxLimit), after: undefined, includesId: false }
@@ -34,7 +33,7 @@ export function parseListQuery(query: string, maxLimit: number): ListQuery {
   const include = read('include', 'id', (text) => text === 'id')
   if (problems.length > 0) throw new HttpError('invalidQuery', `The query is invalid: ${problems.join('; ')}.`)
   return {
-    limit: limit === undefined ? defaultLimit : Math.min(Number(limit), maxLimit),
+    limit: Math.min(Number(limit ?? Infinity), maxLimit),
     after: after === undefined ? undefined : BigInt(after),
     includesId: include !== undefined,
   }

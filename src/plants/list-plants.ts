@@ -4,8 +4,8 @@ import { encodePlant } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, then, type MaybePromise, type Page } from './store.ts'
 
 export interface ListQuery {
-  /** The maximum number of plants; undefined for the whole list. */
-  readonly limit: number | undefined
+  /** The maximum number of plants; Infinity for the whole list. */
+  readonly limit: number
   readonly after: bigint | undefined
   readonly includesId: boolean
 }
@@ -19,14 +19,14 @@ export interface ListResult {
 
 /** Lists plants. A limited list is at most one store page; a whole list is read page by page while it is sent. */
 export function listPlants(store: CheckedStore, owner: string, query: ListQuery): MaybePromise<ListResult> {
-  const { limit = MAX_PAGE, after, includesId } = query
+  const { limit, after, includesId } = query
   if (limit === 0) return { body: '[]', cursor: undefined }
   const readPage = (cursor: bigint | undefined): MaybePromise<Page> =>
     store.list(owner, { limit: Math.min(limit, MAX_PAGE), maxBytes: MAX_PAGE_BYTES, after: cursor })
 
   return then(readPage(after), (page) => {
     const cursor = page.hasMore ? page.plants.at(-1)?.id : undefined
-    if (cursor !== undefined && query.limit === undefined) {
+    if (cursor !== undefined && limit === Infinity) {
       return { body: encodePages(page, readPage, includesId), cursor: undefined }
     }
     return { body: `[${encodePage(page, includesId)}]`, cursor }

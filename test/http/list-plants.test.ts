@@ -7,7 +7,7 @@ import { listPlants, type ListQuery, type ListResult } from '../../src/plants/li
 import { overrideStore } from '../support/override-store.ts'
 import { createPageAfter, createStoreWithPlants, EMPTY_PAGE } from '../support/plant-list.ts'
 
-const WHOLE_LIST: ListQuery = { limit: undefined, after: undefined, includesId: false }
+const WHOLE_LIST: ListQuery = { limit: Infinity, after: undefined, includesId: false }
 
 function list(store: Pick<Store, 'list'>, query: Partial<ListQuery> = {}): Promise<ListResult> | ListResult {
   const checked = createCheckedStore(overrideStore(memoryStore(), store), 1000)
