@@ -62,14 +62,12 @@ function readBuffered(request: IncomingMessage): Buffer {
 const createTooLargeError = (maxBodyBytes: number): HttpError =>
   new HttpError('bodyTooLarge', `The body is larger than ${maxBodyBytes} bytes.`)
 
-function readParsedBody(request: IncomingMessage, options: BodyOptions): Buffer | ParsedBody {
+function readParsedBody(request: IncomingMessage, { maxBodyBytes, onParsedObject }: BodyOptions): Buffer | ParsedBody {
   const { rawBody, body } = request as { rawBody?: unknown; body?: unknown }
   const bytes = toBuffer(rawBody) ?? toBuffer(body)
-  if (bytes !== undefined) {
-    if (bytes.length > options.maxBodyBytes) throw createTooLargeError(options.maxBodyBytes)
-    return bytes
-  }
-  if (typeof body === 'object' && body !== null) options.onParsedObject()
+  if (bytes !== undefined && bytes.length > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
+  if (bytes !== undefined) return bytes
+  if (typeof body === 'object' && body !== null) onParsedObject()
   const { id, ...others } = (body ?? {}) as ParsedBody
   // A double beyond 2^53 might have been rounded.
   if (typeof id === 'bigint' || Number.isSafeInteger(id)) return { id: BigInt(id as bigint | number), ...others }
@@ -86,7 +84,7 @@ async function collectBody(request: IncomingMessage, maxBytes: number): Promise<
   let length = 0
   const isComplete = await receiveBody(request, (data, reject) => {
     // A request that a test creates from strings emits strings.
-    const chunk = typeof data === 'string' ? Buffer.from(data) : data
+    const chunk = Buffer.from(data)
     const start = length
     length += chunk.length
     if (length > maxBytes) {
@@ -94,7 +92,7 @@ async function collectBody(request: IncomingMessage, maxBytes: number): Promise<
       return reject(createTooLargeError(maxBytes))
     }
     // Copying the chunks takes less memory than keeping them: a chunk of one byte takes hundreds of bytes.
-    if (length > body.length) body = Buffer.concat([body], Math.min(2 * length, maxBytes))
+    if (length > body.length) body = Buffer.concat([body], 2 * length)
     chunk.copy(body, start)
   })
   return isComplete ? body.subarray(0, length) : undefined
