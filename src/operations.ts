@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import { inspect } from 'node:util'
 import type { Access } from './http/authentication.ts'
 import { discardBody, readBody, type BodyOptions } from './http/body.ts'
 import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
@@ -9,7 +8,7 @@ import { parseNewPlant } from './http/new-plant.ts'
 import type { HttpResponse } from './http/respond.ts'
 import type { ResourcePath } from './http/router.ts'
 import type { ResolvedOptions } from './options.ts'
-import { withDeadline, type CheckedStore } from './plants/checked-store.ts'
+import { showValue, withDeadline, type CheckedStore } from './plants/checked-store.ts'
 import { listPlants } from './plants/list-plants.ts'
 import { encodePlant, INT64_DESCRIPTION, parseInt64, type NewPlant } from './plants/plant.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
@@ -72,8 +71,7 @@ async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, 
     const message: unknown = await withDeadline(validate!(plant, { owner, request }), storeTimeoutMs, 'validate')
     if (message === undefined || message === null || message === '') return
     if (typeof message === 'string') throw new HttpError('invalidPlant', message)
-    const received = inspect(message, { depth: -1, customInspect: false })
-    throw new TypeError(`validate must return a message or nothing, or a promise of either, not ${received}`)
+    throw new TypeError(`validate must return a message or nothing, or a promise of either, not ${showValue(message)}`)
   } catch (error) {
     // The store hasn't been called yet, so nothing was done.
     throw isUnavailable(error) ? new HttpError('storeUnavailable', undefined, undefined, error) : error

@@ -1,10 +1,9 @@
 import process from 'node:process'
-import { inspect } from 'node:util'
 import { createAuthenticator, createTokenTable, type Authenticator, type TokenHolder } from './http/authentication.ts'
 import type { HostRequest } from './http/body.ts'
 import type { ErrorCode } from './http/errors.ts'
 import type { ResourcePath } from './http/router.ts'
-import { DEFAULT_STORE_TIMEOUT_MS } from './plants/checked-store.ts'
+import { DEFAULT_STORE_TIMEOUT_MS, showValue } from './plants/checked-store.ts'
 import type { NewPlant } from './plants/plant.ts'
 import type { MaybePromise, Store } from './plants/store.ts'
 import { memoryStore } from './stores/memory-store.ts'
@@ -195,9 +194,8 @@ function checkStore(store: unknown): void {
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null
 
-/** Objects are shown without their members, which might be secrets. */
 const invalidOption = (name: string, expected: string, actual: unknown): TypeError =>
-  new TypeError(`${name} must be ${expected}, not ${inspect(actual, { depth: -1, customInspect: false })}`)
+  new TypeError(`${name} must be ${expected}, not ${showValue(actual)}`)
 
 /** Returns a function that emits a process warning when it is first called. */
 export function warnOnce(): (message: string) => void {
@@ -212,7 +210,7 @@ export function warnOnce(): (message: string) => void {
 function createDefaultOnError(): Hooks['onError'] {
   const warn = warnOnce()
   return (error, { headers }) => {
-    const message = error instanceof Error ? error.message : inspect(error, { depth: -1 })
+    const message = error instanceof Error ? error.message : showValue(error)
     // An error from `authenticate` might contain the token.
     const token = /\S+$/.exec(headers.authorization ?? '')?.[0]
     const redacted = token === undefined ? message : message.replaceAll(token, '…')

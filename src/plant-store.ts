@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { performance } from 'node:perf_hooks'
-import { inspect } from 'node:util'
 import { readBearerToken } from './http/authentication.ts'
 import { BODY_PARSER_HINT, isClosed, isTruncated, type HostRequest } from './http/body.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
@@ -11,7 +10,7 @@ import { route, type Resource } from './http/router.ts'
 import { whenItsTurn } from './http/turn.ts'
 import { allow, OPERATIONS, type Service } from './operations.ts'
 import { resolveOptions, warnOnce, type PlantStoreOptions } from './options.ts'
-import { createCheckedStore } from './plants/checked-store.ts'
+import { createCheckedStore, showValue } from './plants/checked-store.ts'
 import { isUnavailable, then, type MaybePromise } from './plants/store.ts'
 
 /**
@@ -79,7 +78,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
 /** Tests and serverless adapters create these objects themselves, so their classes aren't checked. */
 function checkNodeObjects(request: { url?: unknown } | undefined, response: { writeHead?: unknown } | undefined): void {
   if (typeof request?.url === 'string' && typeof response?.writeHead === 'function') return
-  const received = [request, response].map((value) => inspect(value, { depth: -1, customInspect: false })).join(', ')
+  const received = [request, response].map(showValue).join(', ')
   const hint = 'pass the raw objects that your framework wraps, see docs/frameworks.md'
   throw new TypeError(`plant-store must be called with a node:http request and response, not (${received}): ${hint}`)
 }

@@ -41,6 +41,9 @@ export function withDeadline<T>(
   })
 }
 
+/** Shows a value of the host in a message. Objects are shown without their members, which might be secrets. */
+export const showValue = (value: unknown): string => inspect(value, { depth: -1, customInspect: false })
+
 function requireBoolean(result: unknown): boolean {
   if (typeof result !== 'boolean') throw new TypeError('store.create and store.delete must return true or false')
   return result
@@ -50,9 +53,7 @@ function requireBoolean(result: unknown): boolean {
 function requirePage(page: Page, { limit, after }: PageRequest): Page {
   const { plants, hasMore } = Object(page) as Partial<Page>
   if (!Array.isArray(plants) || typeof hasMore !== 'boolean') {
-    throw new TypeError(
-      `store.list must return { plants: [...], hasMore: true or false }, not ${inspect(page, { depth: -1 })}`,
-    )
+    throw new TypeError(`store.list must return { plants: [...], hasMore: true or false }, not ${showValue(page)}`)
   }
   if (plants.length > limit) throw new TypeError(`store.list returned ${plants.length} plants, but limit is ${limit}`)
   let previous = after

@@ -68,6 +68,7 @@ const INVALID_OPTIONS: readonly Row[] = [
   // The message doesn't quote the contents of objects, which may be secret.
   [{ tokens, basePath: tokens }, `${pathRule} [Object]`],
   [{ tokens, basePath: ['/api'] }, `${pathRule} [Array]`],
+  [{ tokens, basePath: { [inspect.custom]: () => 'secret' } }, `${pathRule} [Object]`],
   ...createIntegerRows('maxLimit', 9007199254740991, 0, -1, 1.5, NaN, '10'),
   ...createIntegerRows('maxBodyBytes', 67108864, 0, 67_108_865, Infinity),
   ...createIntegerRows('storeTimeoutMs', 2147483647, 2 ** 31),
