@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { once, type EventEmitter } from 'node:events'
-import type { ServerResponse } from 'node:http'
-import { Readable, type Writable } from 'node:stream'
+import { createServer, type ServerResponse } from 'node:http'
+import { Duplex, Readable, type Writable } from 'node:stream'
 import { suite, test, type TestContext } from 'node:test'
 import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type ResponseEvent } from '../../src/index.ts'
 import { serveAndConnect, type Client } from '../support/client.ts'
 import { overrideStore } from '../support/override-store.ts'
-import { EMPTY_PAGE, createPageAfter } from '../support/plant-list.ts'
+import { EMPTY_PAGE, createPageAfter, createStoreWithPlants } from '../support/plant-list.ts'
 import { createService, del, get } from '../support/service.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -144,6 +144,22 @@ for (const protocol of ['http', 'h2c'] as const) {
     })
   })
 }
+
+test('onResponse reports an incomplete list if the client disconnects while its end is being sent', async () => {
+  const reported = new Promise<ResponseEvent>((onResponse) => {
+    const server = createServer(createService({ store: createStoreWithPlants(2000), onResponse }))
+    const connection = new Duplex({
+      read: () => undefined,
+      write(chunk, _, callback) {
+        if (String(chunk).endsWith('0\r\n\r\n')) connection.destroy()
+        else callback()
+      },
+    })
+    server.emit('connection', connection)
+    connection.push('GET /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ada\r\n\r\n')
+  })
+  assert.equal((await reported).complete, false)
+})
 
 test('onResponse reports an incomplete response if the client disconnects during a DELETE', async (t) => {
   const outcome = new DeferredCall<boolean>()
