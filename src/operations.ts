@@ -80,13 +80,13 @@ async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, 
 
 function list({ checkedStore, maxLimit }: Service, { owner, query }: OperationInput): MaybePromise<HttpResponse> {
   const listQuery = parseListQuery(query, maxLimit)
-  return then(listPlants(checkedStore, owner, listQuery), ({ body, cursor }) => {
-    if (cursor === undefined) return { status: 200, headers: NO_HEADERS, body }
+  return then(listPlants(checkedStore, owner, listQuery), ({ body, bytes, cursor }) => {
+    if (cursor === undefined) return { status: 200, headers: NO_HEADERS, body, bytes }
     const { limit, includesId } = listQuery
     // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment if a reference consists only of
     // a query.
     const next = `plants?limit=${limit}&after=${cursor}${includesId ? '&include=id' : ''}`
-    return { status: 200, headers: { Link: `<${next}>; rel="next"` }, body }
+    return { status: 200, headers: { Link: `<${next}>; rel="next"` }, body, bytes }
   })
 }
 

@@ -13,6 +13,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>
   /** The text, or its parts, which are sent as they are read. Undefined if there is no body. */
   readonly body: string | AsyncIterable<string> | undefined
+  /** The size of a text in UTF-8, if it's known. */
+  readonly bytes?: number | undefined
   readonly error?: ErrorCode
 }
 
@@ -50,7 +52,7 @@ export function send(
   if (typeof body !== 'string' && response.hasHeader('Content-Length')) response.removeHeader('Content-Length')
 
   const isHead = request.method === 'HEAD'
-  const length = typeof body === 'string' ? Buffer.byteLength(body) : undefined
+  const length = typeof body === 'string' ? (result.bytes ?? Buffer.byteLength(body)) : undefined
   const headers = buildHeaders(request, result, length, response[ADDED_FIELDS])
   if (typeof body === 'object' && !isHead) return streamBody(request, response, status, headers, body)
   const bytes = isHead ? 0 : (length ?? 0)

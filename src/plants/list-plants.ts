@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { CheckedStore } from './checked-store.ts'
-import { encodePlant } from './plant.ts'
+import { encodePlant, type EncodedPlant } from './plant.ts'
 import { MAX_PAGE, MAX_PAGE_BYTES, then, type MaybePromise, type Page } from './store.ts'
 
 export interface ListQuery {
@@ -13,6 +13,8 @@ export interface ListQuery {
 export interface ListResult {
   /** The JSON array, or its parts if the list doesn't fit in one store page. */
   readonly body: string | AsyncIterable<string>
+  /** The size of the body, if the store knows the sizes of its plants. */
+  readonly bytes?: number | undefined
   /** The id after which the next page starts; undefined if the list is complete. */
   readonly cursor: bigint | undefined
 }
@@ -29,7 +31,8 @@ export function listPlants(store: CheckedStore, owner: string, query: ListQuery)
     if (cursor !== undefined && limit === Infinity) {
       return { body: encodePages(page, readPage, includesId), cursor: undefined }
     }
-    return { body: `[${encodePage(page, includesId)}]`, cursor }
+    const bytes = includesId ? undefined : sizeOf(page)
+    return { body: `[${encodePage(page, includesId)}]`, bytes, cursor }
   })
 }
 
@@ -46,6 +49,16 @@ async function* encodePages(
     if (page.plants.length > 0) yield `,${encodePage(page, includesId)}`
   }
   yield ']'
+}
+
+/** Returns the size of a page as a JSON array. Counting its bytes would take 4% of the time of a list of ten. */
+function sizeOf({ plants }: Page): number | undefined {
+  let bytes = '[]'.length + Math.max(0, plants.length - 1)
+  for (const { jsonBytes } of plants as readonly EncodedPlant[]) {
+    if (jsonBytes === undefined) return undefined
+    bytes += jsonBytes
+  }
+  return bytes
 }
 
 function encodePage({ plants }: Page, includesId: boolean): string {

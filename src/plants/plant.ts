@@ -48,7 +48,9 @@ export const isValidText = (value: unknown): value is string =>
 /** A plant that can have its JSON with it, so that a list doesn't encode it again. */
 export interface EncodedPlant extends NewPlant {
   /** The plant as in responses, without its id. */
-  readonly json?: string | undefined
+  json?: string | undefined
+  /** The size of `json` in UTF-8. */
+  jsonBytes?: number
 }
 
 /** Encodes a plant as JSON. The id is written separately, because `JSON.stringify` rejects bigints. */

@@ -39,6 +39,20 @@ suite('a list with a limit', () => {
     assert.equal((await list(createStoreWithPlants(3), { limit: 3 })).cursor, undefined)
   })
 
+  for (const count of [0, 1, 3]) {
+    test(`of ${count} plants has the size of its body, if the store knows the sizes of its plants`, async () => {
+      const result = await list(createStoreWithPlants(count, 'ż'), { limit: 3 })
+      assert.equal(result.bytes, Buffer.byteLength(await readText(result)))
+    })
+  }
+
+  test('has no size if it contains ids, or if the store does not know the size of a plant', async () => {
+    const [plant] = (await createStoreWithPlants(1).list('ada', { limit: 1, maxBytes: 1 })).plants
+    const page = { plants: [plant!, { id: 2n, name: 'Fern' }], hasMore: false }
+    assert.equal((await list({ list: () => page }, { limit: 3 })).bytes, undefined)
+    assert.equal((await list(createStoreWithPlants(1), { limit: 3, includesId: true })).bytes, undefined)
+  })
+
   test('does not call the store if the limit is 0', async () => {
     const store = { list: () => assert.fail('list was called') }
     assert.deepEqual(await list(store, { limit: 0 }), { body: '[]', cursor: undefined })
