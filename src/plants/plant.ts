@@ -45,17 +45,18 @@ export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
+/** The key of the JSON of a plant. Plants of a custom store can have further members with any name. */
+export const ENCODED: unique symbol = Symbol('plant-store.encoded')
+
 /** A plant that can have its JSON with it, so that a list doesn't encode it again. */
 export interface EncodedPlant extends NewPlant {
-  /** The plant as in responses, without its id. */
-  json?: string | undefined
-  /** The size of `json` in UTF-8. */
-  jsonBytes?: number
+  /** The plant as in responses, without its id, and the size of this text in UTF-8. */
+  [ENCODED]?: { readonly json: string; readonly bytes: number } | undefined
 }
 
 /** Encodes a plant as JSON. The id is written separately, because `JSON.stringify` rejects bigints. */
 export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
-  const json = plant.json ?? encodeTexts(plant)
+  const json = plant[ENCODED]?.json ?? encodeTexts(plant)
   return includesId ? `{"id":${plant.id},${json.slice(1)}` : json
 }
 
