@@ -1,3 +1,5 @@
+import { Buffer } from 'node:buffer'
+
 /** A plant without its `id`, as in responses. */
 export interface Plant {
   /** Any well-formed Unicode without U+0000; may be empty. */
@@ -45,13 +47,21 @@ export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** The key of the JSON of a plant. Plants of a custom store can have further members with any name. */
+/** The key of what a plant is encoded as. Plants of a custom store can have further members with any name. */
 export const ENCODED: unique symbol = Symbol('plant-store.encoded')
 
-/** A plant that can have its JSON with it, so that a list doesn't encode it again. */
+/** A plant of a built-in store. It's encoded once, for all lists that contain it. */
 export interface EncodedPlant extends NewPlant {
-  /** The plant as in responses, without its id, and the size of this text in UTF-8. */
-  [ENCODED]?: { readonly json: string; readonly bytes: number } | undefined
+  [ENCODED]?: ReturnType<typeof encode> | undefined
+}
+
+/** Encodes a plant as in responses, without its id, and counts the bytes of the JSON and of its strings in UTF-8. */
+export function encode(plant: Plant): { readonly json: string; readonly bytes: number; readonly textBytes: number } {
+  const json = encodeTexts(plant)
+  let textBytes = 0
+  for (const name of TEXT_NAMES) textBytes += Buffer.byteLength(plant[name] ?? '')
+  // To count the bytes, V8 joins the parts of the JSON, which it would otherwise do again for each list.
+  return { json, bytes: Buffer.byteLength(json), textBytes }
 }
 
 /** Encodes a plant as JSON. The id is written separately, because `JSON.stringify` rejects bigints. */
