@@ -5,7 +5,7 @@ import { PassThrough, Readable, type Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
 import { importPeer, skipWithoutPeers } from '../support/extra-packages.ts'
-import { createService, post } from '../support/service.ts'
+import { createService, get, post } from '../support/service.ts'
 
 type Serverless = (listener: RequestListener) => (event: object, context: object) => Promise<Record<string, unknown>>
 
@@ -43,6 +43,15 @@ suite('accepts a request', () => {
       assert.match(await text(output), /^HTTP\/1\.1 200 OK\r\n[^]*\{"name":"Férn 🌱"\}/)
     })
   }
+})
+
+test('ignores a request whose response the adapter has destroyed', () => {
+  const { method, path: url } = get('ada')
+  const request = Object.assign(new IncomingMessage(new Socket()), { method, url, headers: HEADERS })
+  const tokens: string[] = []
+  const authenticate = (token: string): null => (tokens.push(token), null)
+  createService({ authenticate })(request, new ServerResponse(request).destroy())
+  assert.deepEqual(tokens, [])
 })
 
 function fill(request: IncomingMessage): IncomingMessage {

@@ -68,14 +68,15 @@ suite('the memory store with 100,000 plants of one owner', () => {
   })
 })
 
-for (const [name, maxBytes, expected] of [
-  ['the names and tags amount to maxBytes', 8, 2],
-  ['one byte more fits', 9, 3],
-  ['the first plant exceeds maxBytes', 1, 1],
+for (const [name, maxBytes, expected, tag] of [
+  ['the names and tags amount to maxBytes', 8, 2, 'ab'],
+  ['one byte more fits', 9, 3, 'ab'],
+  ['the first plant exceeds maxBytes', 1, 1, 'ab'],
+  ['the names of plants without tags amount to maxBytes', 4, 2],
 ] as const) {
   test(`a page ends once ${name} in UTF-8`, async () => {
     const store = memoryStore()
-    for (let id = 1n; id <= 4n; id++) void store.create('ada', { id, name: 'ż', tag: 'ab' })
+    for (let id = 1n; id <= 4n; id++) void store.create('ada', { id, name: 'ż', tag })
     const { plants, hasMore } = await store.list('ada', { limit: 1000, maxBytes })
     assert.deepEqual([plants.length, hasMore], [expected, true])
   })
