@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
-import { cpuTimeSince } from '../support/cpu-time.ts'
 import { getPort, servePlants } from '../support/service.ts'
 
 const HOST = 'Host: a\r\n'
@@ -84,7 +83,7 @@ const REQUEST_KINDS: readonly (readonly [name: string, make: BuildRequest, texts
     ['', ' '], ['', '['], ['[', '[],', '[]]'], ['', '{"":'], ['{', '"id":1,', '"id":1}'], ['{', '"":0,', '"":0}'],
     ['{', '"name":"","tag":"","id":1,', '"id":1}'], ['{', '"\\u0069d":1,', '"id":1}'], ['{"', '\\u0061', '":1}'],
     ['{"id":', '9', '}'], ['{"id":-0.', '0', '}'], ['{"id":0.', '0', '1}'], ['{"id":1e', '9', '}'], ['{"id":1', '0', 'e-65000}'],
-    ['{"id":', '0', '}'], ['[', '1,', '1]'], ['[', '1e1,', '1]'], ['{"":[', '1e1,', '1]}'], ['[', '1e9,', '1]'], ['[', '1e99,', '1]'],
+    ['{"id":', '0', '}'], ['{"id":1', '0', '1e-65000}'], ['[', '1,', '1]'], ['[', '1e1,', '1]'], ['{"":[', '1e1,', '1]}'], ['[', '1e9,', '1]'], ['[', '1e99,', '1]'],
     ['[', '1.0,', '1]'], ['[', '0.0,', '1]'], ['[', '9223372036854775808,', '1]'], ['"', '\\u0000', '"'], ['"', '\\ud800', '"'],
     ['"', '\\n', '"'], ['"', 'a'], ['"', '\\'], ['"', '\x80'], ['"', '\xff'], ['"', '\xc3\xa9', '"'], ['"', '\xc3\xa9', '\xff"'],
     ['"', '\xc3\xa9\\n', '"'], ['[', '"\xc3\xa9",', '1]'], ['"', '\xef\xbf\xbd', '\xff"'], ['', '\xef\xbb\xbf'],
@@ -113,7 +112,8 @@ function createSender(port: number, request: string): () => Promise<boolean> {
 async function measureCost(send: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   for (let n = 0; n < 10; n++) await send()
-  return cpuTimeSince(before)
+  const { user, system } = process.cpuUsage(before)
+  return user + system
 }
 
 test('no request uses much more CPU time than a baseline request of the same size', async (t) => {
