@@ -47,26 +47,39 @@ export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** The key of what a plant is encoded as. Plants of a custom store can have further members with any name. */
-export const ENCODED: unique symbol = Symbol('plant-store.encoded')
-
-/** A plant of a built-in store. It's encoded once, for all lists that contain it. */
-export interface EncodedPlant extends NewPlant {
-  [ENCODED]?: ReturnType<typeof encode> | undefined
+/** Returns the size of the strings of a plant in UTF-8, which is what the plant adds to the size of a page. */
+export function byteLengthOf(plant: Plant): number {
+  let length = 0
+  for (const name of TEXT_NAMES) length += Buffer.byteLength(plant[name] ?? '')
+  return length
 }
 
-/** Encodes a plant as in responses, without its id, and counts the bytes of the JSON and of its strings in UTF-8. */
-export function encode(plant: Plant): { readonly json: string; readonly bytes: number; readonly textBytes: number } {
+/** The key of an encoding in a plant. Plants of a custom store can have further members with any name. */
+export const ENCODING: unique symbol = Symbol('plant-store.encoding')
+
+/** A plant that can be encoded once, for all lists that contain it. */
+export interface EncodedPlant extends NewPlant {
+  [ENCODING]?: Encoding | undefined
+}
+
+/** A plant with its JSON as in responses, without the id, and the sizes of the JSON and of its strings in UTF-8. */
+type Encoding = Readonly<{ plant: NewPlant; json: string; bytes: number; textBytes: number }>
+
+/** Encodes a plant. To count the bytes, V8 joins the parts of the JSON, which it would otherwise do for each list. */
+export function encode(plant: NewPlant): Encoding {
   const json = encodeTexts(plant)
-  let textBytes = 0
-  for (const name of TEXT_NAMES) textBytes += Buffer.byteLength(plant[name] ?? '')
-  // To count the bytes, V8 joins the parts of the JSON, which it would otherwise do again for each list.
-  return { json, bytes: Buffer.byteLength(json), textBytes }
+  return { plant, json, bytes: Buffer.byteLength(json), textBytes: byteLengthOf(plant) }
+}
+
+/** Returns the encoding of a plant. A store that wraps another one can return copies, which have other strings. */
+export function encodingOf(plant: EncodedPlant): Encoding | undefined {
+  const encoding = plant[ENCODING]
+  return encoding?.plant === plant ? encoding : undefined
 }
 
 /** Encodes a plant as JSON. The id is written separately, because `JSON.stringify` rejects bigints. */
 export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
-  const json = plant[ENCODED]?.json ?? encodeTexts(plant)
+  const json = encodingOf(plant)?.json ?? encodeTexts(plant)
   return includesId ? `{"id":${plant.id},${json.slice(1)}` : json
 }
 

@@ -1,4 +1,4 @@
-import { encode, ENCODED, type EncodedPlant } from '../plants/plant.ts'
+import { encode, ENCODING, type EncodedPlant } from '../plants/plant.ts'
 import type { Store } from '../plants/store.ts'
 
 /** A store that keeps plants in memory. */
@@ -31,7 +31,7 @@ export function memoryStore(): MemoryStore {
       if (index > 0 && plants[index - 1]!.id === plant.id) return false
       const { id, name, tag } = plant
       // Objects that are copied with `...` are several times as slow in Node 20.
-      const stored = { id, name, tag, [ENCODED]: undefined }
+      const stored = { id, name, tag, [ENCODING]: undefined }
       plants.splice(index, 0, stored satisfies Record<keyof EncodedPlant, unknown>)
       if (plants.length > MAX_BLOCK_SIZE) {
         const moved = plants.splice(MAX_BLOCK_SIZE / 2)
@@ -49,9 +49,9 @@ export function memoryStore(): MemoryStore {
         for (; index < plants.length; index++) {
           if (page.length === limit || bytes >= maxBytes) return { plants: page, hasMore: true }
           const plant = plants[index]!
-          plant[ENCODED] ??= encode(plant)
+          plant[ENCODING] ??= encode(plant)
           page.push(plant)
-          bytes += plant[ENCODED].textBytes
+          bytes += plant[ENCODING].textBytes
         }
       }
       return { plants: page, hasMore: false }

@@ -1,4 +1,4 @@
-import { encode, ENCODED, TEXT_NAMES, type EncodedPlant, type NewPlant, type Plant } from '../plants/plant.ts'
+import { byteLengthOf, TEXT_NAMES, type NewPlant, type Plant } from '../plants/plant.ts'
 import type { Page, PageRequest } from '../plants/store.ts'
 
 /** The columns of a plant's texts, for SQL. */
@@ -19,11 +19,10 @@ export function toPage(rows: Iterable<SelectedRow>, { limit, maxBytes }: PageReq
   let bytes = 0
   for (const [id, ...texts] of rows) {
     if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
-    const plant = { id: BigInt(id) } as { -readonly [Name in keyof EncodedPlant]: EncodedPlant[Name] }
+    const plant: { id: bigint } & { -readonly [Name in keyof Plant]?: string } = { id: BigInt(id) }
     for (let i = 0; i < texts.length; i++) if (texts[i] !== null) plant[TEXT_NAMES[i]!] = texts[i]!
-    plant[ENCODED] = encode(plant)
-    plants.push(plant)
-    bytes += plant[ENCODED].textBytes
+    plants.push(plant as NewPlant)
+    bytes += byteLengthOf(plant as NewPlant)
   }
   return { plants, hasMore: false }
 }
