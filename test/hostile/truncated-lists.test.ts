@@ -7,11 +7,15 @@ import { memoryStore, StoreUnavailableError, type PlantStoreOptions, type Respon
 import { serveAndConnect, type Client } from '../support/client.ts'
 import { overrideStore } from '../support/override-store.ts'
 import { EMPTY_PAGE, createPageAfter, createStoreWithPlants } from '../support/plant-list.ts'
-import { createService, del, get } from '../support/service.ts'
+import { createService, del, get, servePlants } from '../support/service.ts'
+import { RawConnection } from '../support/raw-connection.ts'
 import { DeferredCall } from '../support/deferred-call.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const unavailable = new StoreUnavailableError('the database is away')
+const failingStore = overrideStore(memoryStore(), {
+  list: (_, { after = 0n }) => (after < 5000n ? createPageAfter(after) : Promise.reject(unavailable)),
+})
 
 /** Starts a service, and records the calls of `onError` and `onResponse`. */
 async function serveAndRecord(
@@ -86,11 +90,7 @@ for (const protocol of ['http', 'h2c'] as const) {
     })
 
     test('onResponse reports an incomplete list if the store fails halfway', async (t) => {
-      const store = overrideStore(memoryStore(), {
-        list: (_, { after = 0n }) => (after < 5000n ? createPageAfter(after) : Promise.reject(unavailable)),
-      })
-      const { client, reported } = await serveAndRecord(t, protocol, { store })
-
+      const { client, reported } = await serveAndRecord(t, protocol, { store: failingStore })
       const body = await openResponseBody(client)
       let bytes = 0
       body.on('data', (chunk: Buffer) => (bytes += chunk.length)).on('error', () => undefined)
@@ -150,15 +150,18 @@ test('onResponse reports an incomplete list if the client disconnects while its 
     const server = createServer(createService({ store: createStoreWithPlants(2000), onResponse }))
     const connection = new Duplex({
       read: () => undefined,
-      write(chunk, _, callback) {
-        if (String(chunk).endsWith('0\r\n\r\n')) connection.destroy()
-        else callback()
-      },
+      write: (chunk, _, callback) => (String(chunk).endsWith('0\r\n\r\n') ? connection.destroy() : callback()),
     })
     server.emit('connection', connection)
     connection.push('GET /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ada\r\n\r\n')
   })
   assert.equal((await reported).complete, false)
+})
+
+test('a list that fails halfway does not look complete in HTTP/1.0, where it ends with the connection', async (t) => {
+  const client = await RawConnection.open(await servePlants(t, { store: failingStore, onError: () => undefined }))
+  client.send('GET /plants HTTP/1.0\r\nAuthorization: Bearer ada\r\n\r\n')
+  assert.match(await client.closed, /<ECONNRESET>$/)
 })
 
 test('onResponse reports an incomplete response if the client disconnects during a DELETE', async (t) => {
