@@ -1,5 +1,3 @@
-import { Buffer } from 'node:buffer'
-
 /** A plant without its `id`, as in responses. */
 export interface Plant {
   /** Any well-formed Unicode without U+0000; may be empty. */
@@ -47,13 +45,6 @@ export const TEXT_DESCRIPTION = 'well-formed Unicode without U+0000'
 export const isValidText = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** Returns the size of the strings of a plant in UTF-8, which is what the plant adds to the size of a page. */
-export function byteLengthOf(plant: Plant): number {
-  let length = 0
-  for (const name of TEXT_NAMES) length += Buffer.byteLength(plant[name] ?? '')
-  return length
-}
-
 /** The key of an encoding in a plant. Plants of a custom store can have further members with any name. */
 export const ENCODING: unique symbol = Symbol('plant-store.encoding')
 
@@ -63,13 +54,7 @@ export interface EncodedPlant extends NewPlant {
 }
 
 /** A plant with its JSON as in responses, without the id, and the sizes of the JSON and of its strings in UTF-8. */
-type Encoding = Readonly<{ plant: NewPlant; json: string; bytes: number; textBytes: number }>
-
-/** Encodes a plant. To count the bytes, V8 joins the parts of the JSON, which it would otherwise do for each list. */
-export function encode(plant: NewPlant): Encoding {
-  const json = encodeTexts(plant)
-  return { plant, json, bytes: Buffer.byteLength(json), textBytes: byteLengthOf(plant) }
-}
+export type Encoding = Readonly<{ plant: NewPlant; json: string; bytes: number; textBytes: number }>
 
 /** Returns the encoding of a plant. A store that wraps another one can return copies, which have other strings. */
 export function encodingOf(plant: EncodedPlant): Encoding | undefined {

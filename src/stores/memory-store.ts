@@ -1,5 +1,5 @@
-import { encode, ENCODING, type EncodedPlant } from '../plants/plant.ts'
-import type { Store } from '../plants/store.ts'
+import { ENCODING, type EncodedPlant } from '../plants/plant.ts'
+import { encode, type Store } from '../plants/store.ts'
 
 /** A store that keeps plants in memory. */
 export interface MemoryStore extends Store {

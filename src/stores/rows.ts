@@ -1,5 +1,5 @@
-import { byteLengthOf, TEXT_NAMES, type NewPlant, type Plant } from '../plants/plant.ts'
-import type { Page, PageRequest } from '../plants/store.ts'
+import { TEXT_NAMES, type NewPlant, type Plant } from '../plants/plant.ts'
+import { byteLengthOf, type Page, type PageRequest } from '../plants/store.ts'
 
 /** The columns of a plant's texts, for SQL. */
 export const TEXTS: string = TEXT_NAMES.join(', ')

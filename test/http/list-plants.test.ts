@@ -134,7 +134,7 @@ test('consecutive lists return each permanent plant exactly once while other pla
     const listed: number[] = []
     let after: bigint | undefined
     for (let n = 0; n === 0 || after !== undefined; n++) {
-      const result = await list(changing, { limit: limits[n % limits.length], after })
+      const result = await list(changing, { limit: limits[n % limits.length]!, after })
       listed.push(...(await readNames(result)).map(Number))
       after = result.cursor
     }

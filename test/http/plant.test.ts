@@ -35,7 +35,7 @@ for (const [plant, includesId, expected] of [
   [{ id: -9223372036854775808n, name: 'Ż' }, true, '{"id":-9223372036854775808,"name":"Ż"}'],
   [{ id: 7n, name: 'Fern', json: 'a member of a custom store' }, false, '{"name":"Fern"}'],
 ] as const) {
-  test(`encodePlant returns ${expected}`, () => assert.equal(encodePlant(plant, includesId), expected))
+  test(`encodePlant returns ${expected}`, () => assert.equal(encodePlant(plant as EncodedPlant, includesId), expected))
 }
 
 for (const [member, plant] of [
