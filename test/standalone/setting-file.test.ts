@@ -35,11 +35,13 @@ suite('the token file', () => {
         'PLANT_STORE_TOKENS_FILE: line 2 must be owner:token or owner:sha256=<64 hexadecimal digits>, followed by " read" if the token is read-only',
       ],
     ]
-    for (const [index, [change, expected]] of changes.entries()) {
+    for (const [change, expected] of changes) {
       change()
       server.child.kill('SIGHUP')
-      const { level, tokens, reason } = await server.waitForLogEvent('tokens-kept', index + 1)
-      assert.deepEqual([level, tokens, reason], ['warn', 1, expected])
+      // The server also reads the file by itself when it notices a change.
+      let kept: Readonly<Record<string, unknown>> = {}
+      for (let n = 1; kept['reason'] !== expected; n++) kept = await server.waitForLogEvent('tokens-kept', n)
+      assert.deepEqual([kept['level'], kept['tokens']], ['warn', 1])
       assert.deepEqual([await statusOf(server, 'YWRh'), await statusOf(server, 'Ym9i')], [200, 401])
     }
   })
