@@ -135,11 +135,11 @@ test('no request uses much more CPU time than a baseline request of the same siz
       await t.test(`limits the CPU time of ${name}: ${JSON.stringify(text)}`, async () => {
         const send = createSender(port, make(...text))
         const isKept = await send()
-        const [factor, baseline] = make === buildWithBody ? [3, read] : [5, isKept ? kept : closed]
+        const [factor, baseline] = make === buildWithBody ? [2, read] : [5, isKept ? kept : closed]
         // Other load on the machine slows both down, but unevenly. An expensive request exceeds the limit in every attempt.
         let cost = Infinity
         let limit = 0
-        for (let tries = 0; tries < 20 && cost >= limit; tries++) {
+        for (let tries = 0; tries < 50 && cost >= limit; tries++) {
           limit = factor * (await measureCost(baseline))
           cost = await measureCost(send)
         }

@@ -42,7 +42,7 @@ suite('a list with a limit', () => {
     })
   }
 
-  test('has no size if it contains ids, or copies of plants, which can have other names', async () => {
+  test('leaves its size out if it contains ids, or copies of plants, which can have other names', async () => {
     const [plant] = (await createStoreWithPlants(1, 'Fern').list('ada', { limit: 1, maxBytes: 1 })).plants
     const page = { plants: [plant!, { ...plant!, id: 2n, name: 'Oak' }], hasMore: false }
     const result = await list({ list: () => page }, { limit: 3 })
