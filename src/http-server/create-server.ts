@@ -5,7 +5,6 @@
 
 import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http'
 import { setImmediate } from 'node:timers'
-import { inspect } from 'node:util'
 import { send } from '../http/respond.ts'
 import { closeAfter, drainServer } from './drain.ts'
 import { hasValidHost, INVALID_HOST, rejectConnection, type Connection, type OnRejection } from './reject.ts'
@@ -83,19 +82,16 @@ export interface PlantServer {
  * process.once('SIGTERM', drain)
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
-  if (typeof listener !== 'function') throw invalid('listener', 'a function', listener)
+  if (typeof listener !== 'function') throw new TypeError(`listener must be a function, not ${typeof listener}`)
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(LIMITS, name))
   if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
   const limits = Object.entries(LIMITS).map(([name, { defaultValue, min, max }]) => {
     const value = options[name as keyof Limits] ?? defaultValue
     if (Number.isSafeInteger(value) && value >= min && value <= max) return [name, value]
-    throw invalid(`options.${name}`, `a whole number from ${min} to ${max}`, value)
+    throw new TypeError(`options.${name} must be a whole number from ${min} to ${max}, not ${value}`)
   })
   return createLimitedServer(listener, Object.fromEntries(limits) as Limits)
 }
-
-const invalid = (name: string, expected: string, actual: unknown): TypeError =>
-  new TypeError(`${name} must be ${expected}, not ${inspect(actual, { depth: -1 })}`)
 
 /**
  * @param limits limits, which aren't checked; and `optimizeEmptyRequests`, which makes requests without a body faster

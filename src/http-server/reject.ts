@@ -3,9 +3,6 @@ import { isIPv6, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers'
 import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
 
-/** How long a rejected client can read the error, in milliseconds. */
-const LINGER_MS = 1000
-
 export interface Connection {
   readonly socket: Socket
   /** The response to the latest request that has arrived. */
@@ -49,7 +46,7 @@ export function rejectConnection(
   function close(text = ''): void {
     socket.end(text)
     // Destroying the socket now could reset the connection before the client has read the response.
-    setTimeout(() => socket.destroy(), LINGER_MS).unref()
+    setTimeout(() => socket.destroy(), 1000).unref()
   }
 
   if (rejected === undefined) return afterClose(latest, reject)
