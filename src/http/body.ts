@@ -118,8 +118,6 @@ function receiveBody(
       .on('data', (chunk: Buffer | string) => onData(chunk, reject))
       .on('end', () => resolve(!isTruncated(request)))
       .on('close', () => resolve(false))
-      // Without a listener, an error would crash the process.
-      .on('error', () => resolve(false))
       // The host might have paused the request before it called the service.
       .resume()
   })
@@ -139,7 +137,7 @@ export function isTruncated(request: IncomingMessage): boolean {
   if (stream !== undefined) return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders
   if (complete !== false || !isUnread) return false
   const { socket } = request as { socket: Duplex | null }
-  return destroyed === true || socket?.readableEnded === true || !isWritable(socket)
+  return socket?.readableEnded === true || !isWritable(socket)
 }
 
 /** Whether a response can't be sent anymore: it has ended, or its connection or stream is closed. */

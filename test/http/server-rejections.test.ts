@@ -248,4 +248,14 @@ suite('a client that half-closes its connection', { timeout: 60_000 }, () => {
       assert.deepEqual(await listStoredIds(store), kept)
     })
   }
+
+  test('after a create that the host passes on later gets 200', async (t) => {
+    const plants = createService()
+    const { server } = await serve(t, (request, response) => {
+      void waitUntil(() => request.socket.readableEnded).then(() => plants(request, response))
+    })
+    const client = await RawConnection.open(server)
+    client.socket.end(WITH_LENGTH + PLANT)
+    assert.deepEqual(await client.readStatuses(), [200])
+  })
 })
