@@ -91,6 +91,6 @@ const IDENTITY_CODING = /^(?:[ \t,]|identity(?=[ \t]*(?:,|$)))*$/i
  */
 export function checkBodyHeaders(fields: HeaderFields): void {
   const [contentType = ''] = fields['content-type']
-  if (contentType !== 'application/json' && !JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
+  if (!JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
   if (!IDENTITY_CODING.test(fields['content-encoding'].join())) throw HTTP_ERRORS.unsupportedContentEncoding
 }
