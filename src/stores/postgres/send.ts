@@ -86,9 +86,6 @@ const describe = (error: Error): string =>
 
 type Row = readonly [owner: string, id: string, ...texts: TextValues]
 
-/** A statement with more plants would delay every other request. */
-const MAX_BATCH = 64
-
 /**
  * Creates a function that creates a plant. Calls that arrive while a statement is in flight share the next one: with 64
  * concurrent calls, that makes four times as many creates per second as a statement for each.
@@ -99,30 +96,26 @@ export function createBatcher(
 ): (...row: Row) => Promise<boolean> {
   /** The batch that the next create joins. */
   let batch: { readonly rows: Row[]; readonly results: Promise<boolean[]> } | undefined
-  /** Settles when the statement in flight, and those that wait for it, have ended. */
-  let inFlight: Promise<unknown> | undefined
+  /** Resolves when all batches before the next one have ended. */
+  let previous: Promise<unknown> = Promise.resolve()
 
   function openBatch(): NonNullable<typeof batch> {
     const rows: Row[] = []
-    const results = insertNext(rows, inFlight)
-    const ended: Promise<unknown> = results
-      .catch(() => undefined)
-      .then(() => inFlight === ended && (inFlight = undefined))
-    inFlight = ended
+    const expiresAt = performance.now() + timeoutMs
+    const results = previous.then(async () => {
+      // The callers of the previous statement may go on with further creates, which then share this one.
+      await setImmediate()
+      if (batch?.rows === rows) batch = undefined
+      if (performance.now() <= expiresAt) return insert(rows)
+      throw new StoreUnavailableError('The create timed out before it was sent.')
+    })
+    previous = results.catch(() => undefined)
     return { rows, results }
   }
 
-  async function insertNext(rows: readonly Row[], previous: Promise<unknown> | undefined): Promise<boolean[]> {
-    const expiresAt = performance.now() + timeoutMs
-    // The callers of the previous statement may go on with further creates, which then share this one.
-    await previous?.then(() => setImmediate())
-    if (batch?.rows === rows) batch = undefined
-    if (performance.now() <= expiresAt) return insert(rows)
-    throw new StoreUnavailableError('The create timed out before it was sent.')
-  }
-
   return async (...row) => {
-    if (batch === undefined || batch.rows.length === MAX_BATCH) batch = openBatch()
+    // A statement with more plants would delay every other request.
+    if (batch === undefined || batch.rows.length === 64) batch = openBatch()
     const { rows, results } = batch
     const index = rows.push(row) - 1
     try {
