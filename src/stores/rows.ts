@@ -1,5 +1,5 @@
-import { TEXT_NAMES, type NewPlant, type Plant } from '../plants/plant.ts'
-import { byteLengthOf, type Page, type PageRequest } from '../plants/store.ts'
+import { ENCODING, TEXT_NAMES, type EncodedPlant, type NewPlant, type Plant } from '../plants/plant.ts'
+import { byteLengthOf, encode, type Page, type PageRequest } from '../plants/store.ts'
 
 /** The columns of a plant's texts, for SQL. */
 export const TEXTS: string = TEXT_NAMES.join(', ')
@@ -19,10 +19,19 @@ export function toPage(rows: Iterable<SelectedRow>, { limit, maxBytes }: PageReq
   let bytes = 0
   for (const [id, ...texts] of rows) {
     if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
-    const plant: { id: bigint } & { -readonly [Name in keyof Plant]?: string } = { id: BigInt(id) }
+    const plant: { -readonly [Name in keyof EncodedPlant]?: EncodedPlant[Name] } = {
+      id: BigInt(id),
+      [ENCODING]: undefined,
+    }
     for (let i = 0; i < texts.length; i++) if (texts[i] !== null) plant[TEXT_NAMES[i]!] = texts[i]!
     plants.push(plant as NewPlant)
     bytes += byteLengthOf(plant as NewPlant)
   }
   return { plants, hasMore: false }
+}
+
+/** Encodes the plants of a page, once for all lists that share it. */
+export function encodePage(page: Page): Page {
+  for (const plant of page.plants as readonly EncodedPlant[]) plant[ENCODING] ??= encode(plant)
+  return page
 }

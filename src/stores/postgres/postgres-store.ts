@@ -6,7 +6,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { MAX_INT64, MIN_INT64, TEXT_NAMES, type NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
-import { COLUMNS, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
+import { COLUMNS, encodePage, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
 import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, TABLE_NAME } from './send.ts'
 import type { ConnectionPool } from './send.ts'
 
@@ -15,8 +15,7 @@ export type { ConnectionPool } from './send.ts'
 /** Options of {@link postgresStore}. */
 export interface PostgresStoreOptions {
   /**
-   * The table and its schema, as in SQL: `schema.table`. A name with other characters than lowercase letters, digits and
-   * underscores must be in double quotes: `"my-schema".plants`.
+   * The schema and the table, as in SQL: `my_schema.plants` or `"My schema".plants`.
    * @default 'public.plant_store_plants'
    */
   readonly table?: string | undefined
@@ -83,12 +82,11 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
   // collation C never changes with the operating system.
   const insert = `INSERT INTO ${table} (${COLUMNS})`
   const onConflict = 'ON CONFLICT (owner COLLATE "C", id) DO NOTHING'
-  const insertPlant = prepare(
-    `${insert} VALUES ($1, $2, ${TEXT_NAMES.map((_, i) => `$${i + 3}`).join(', ')}) ${onConflict}`,
-  )
+  const texts = TEXT_NAMES.map((_, i) => `$${i + 3}`)
+  const insertPlant = prepare(`${insert} VALUES ($1, $2, ${texts.join(', ')}) ${onConflict}`)
   // Sorted by key, so that concurrent statements can't deadlock. The first create of an id wins.
   const insertPlants = prepare(`${insert} SELECT ${COLUMNS}
-    FROM unnest($1::text[], $2::bigint[], ${TEXT_NAMES.map((_, i) => `$${i + 3}::text[]`).join(', ')})
+    FROM unnest($1::text[], $2::bigint[], ${texts.map((text) => `${text}::text[]`).join(', ')})
       WITH ORDINALITY AS plants (${COLUMNS}, position)
     ORDER BY owner COLLATE "C", id, position ${onConflict} RETURNING owner || ' ' || id`)
   const deletePlant = prepare(`DELETE FROM ${table} WHERE owner = $1 AND id = $2`)
@@ -139,7 +137,9 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     create: (owner, plant) => create(owner, String(plant.id), ...toTextValues(plant)),
     list(owner, request) {
       const key = [request.limit, request.maxBytes, request.after, owner].join()
-      const page = unsentLists.get(key) ?? readPage(key, owner, request)
+      const shared = unsentLists.get(key)
+      if (shared !== undefined) return shared.then(encodePage)
+      const page = readPage(key, owner, request)
       unsentLists.set(key, page)
       return page
     },
