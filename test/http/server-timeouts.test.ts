@@ -136,11 +136,8 @@ suite('createServer() throws a TypeError:', () => {
     [{}, 'listener must be a function, not string', 'x'],
     [{ headersTimeout: 1 }, 'unknown option "headersTimeout"'],
     [{ headersTimeoutMs: 0 }, 'options.headersTimeoutMs must be a whole number from 1 to 2147483647, not 0'],
-    [
-      { keepAliveTimeoutMs: 2 ** 31 },
-      'options.keepAliveTimeoutMs must be a whole number from 1 to 2147483647, not 2147483648',
-    ],
-    [{ drainTimeoutMs: '1s' }, 'options.drainTimeoutMs must be a whole number from 1 to 2147483647, not 1s'],
+    [{ drainTimeoutMs: 2 ** 31 }, 'options.drainTimeoutMs must be a whole number from 1 to 2147483647, not 2147483648'],
+    [{ stallTimeoutMs: '1s' }, 'options.stallTimeoutMs must be a whole number from 1 to 2147483647, not 1s'],
     [{ maxHeaderBytes: 1 }, 'options.maxHeaderBytes must be a whole number from 1024 to 1048576, not 1'],
     [{ maxConnections: 0 }, 'options.maxConnections must be a whole number from 1 to 9007199254740991, not 0'],
   ] as const) {
