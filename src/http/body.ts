@@ -129,15 +129,14 @@ export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2
 
 /** Whether the body is incomplete and will remain so: either side closed the connection, or reset the HTTP/2 stream. */
 export function isTruncated(request: IncomingMessage): boolean {
-  const { complete, destroyed, readableEnded } = request as Partial<IncomingMessage>
+  // A request of a serverless adapter has no socket.
+  const { complete, destroyed, readableEnded, socket } = request as Partial<IncomingMessage>
   const isUnread = readableEnded === false
   const stream = streamOf(request)
   // For a stream that was reset, Node emits `end` and reports the request as complete. If the packet that completes the
   // body also resets the stream, there's no way to tell that the body was complete.
   if (stream !== undefined) return (stream.closed || (destroyed === true && isUnread)) && !stream.endAfterHeaders
-  if (complete !== false || !isUnread) return false
-  const { socket } = request as { socket: Duplex | null }
-  return socket?.readableEnded === true || !isWritable(socket)
+  return complete === false && isUnread && !isWritable(socket)
 }
 
 /** Whether a response can't be sent anymore: it has ended, or its connection or stream is closed. */
