@@ -127,7 +127,7 @@ function receiveBody(
 export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2Stream | undefined =>
   (message as { stream?: ServerHttp2Stream }).stream
 
-/** Whether the body is incomplete and will remain so: either side closed the connection, or reset the HTTP/2 stream. */
+/** Whether the body is incomplete and will remain so: the connection is closed, or one side reset the HTTP/2 stream. */
 export function isTruncated(request: IncomingMessage): boolean {
   // A request of a serverless adapter has no socket.
   const { complete, destroyed, readableEnded, socket } = request as Partial<IncomingMessage>
