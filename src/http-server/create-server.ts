@@ -82,7 +82,7 @@ export interface PlantServer {
  * process.once('SIGTERM', drain)
  */
 export function createServer(listener: RequestListener, options: ServerOptions = {}): PlantServer {
-  if (typeof listener !== 'function') throw new TypeError(`listener must be a function, not ${typeof listener}`)
+  if (typeof listener !== 'function') throw new TypeError(`listener must be a function, not of type ${typeof listener}`)
   const unknown = Object.keys(options).find((name) => !Object.hasOwn(LIMITS, name))
   if (unknown !== undefined) throw new TypeError(`unknown option "${unknown}"`)
   const limits = Object.entries(LIMITS).map(([name, { defaultValue, min, max }]) => {

@@ -118,6 +118,8 @@ function receiveBody(
       .on('data', (chunk: Buffer | string) => onData(chunk, reject))
       .on('end', () => resolve(!isTruncated(request)))
       .on('close', () => resolve(false))
+      // If an adapter uses a stream of its own as the request, an error without a listener would crash the process.
+      .on('error', () => resolve(false))
       // The host might have paused the request before it called the service.
       .resume()
   })
@@ -129,7 +131,6 @@ export const streamOf = (message: IncomingMessage | ServerResponse): ServerHttp2
 
 /** Whether the body is incomplete and will remain so: the connection is closed, or one side reset the HTTP/2 stream. */
 export function isTruncated(request: IncomingMessage): boolean {
-  // A request of a serverless adapter has no socket.
   const { complete, destroyed, readableEnded, socket } = request as Partial<IncomingMessage>
   const isUnread = readableEnded === false
   const stream = streamOf(request)

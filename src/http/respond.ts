@@ -150,7 +150,7 @@ async function streamBody(
 
 /** Ends a streamed response. Resolves to whether the client has got all of it. */
 function endResponse(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
-  // A request of a serverless adapter has no socket.
+  // Requests of serverless adapters don't have a socket.
   const { socket } = request as { readonly socket: Socket | null }
   if (isClosed(response)) return Promise.resolve(false)
   return new Promise((resolve) => {

@@ -45,6 +45,15 @@ suite('accepts a request', () => {
   }
 })
 
+test('survives an error of a request that is a stream', async () => {
+  const { method, path: url } = post('ada', '')
+  const request = Object.assign(new Readable({ read: () => undefined }), { method, url, headers: HEADERS })
+  createService()(request as IncomingMessage, new ServerResponse(request as IncomingMessage))
+  setImmediate(() => request.destroy(new Error('The client has aborted the request.')))
+  // Unlike `once`, this adds no listener for errors.
+  await new Promise((resolve) => request.on('close', resolve))
+})
+
 test('ignores a request whose response the adapter has destroyed', () => {
   const { method, path: url } = get('ada')
   const request = Object.assign(new IncomingMessage(new Socket()), { method, url, headers: HEADERS })

@@ -133,7 +133,7 @@ test('connections beyond maxConnections are dropped', async (t) => {
 suite('createServer() throws a TypeError:', () => {
   const plants = createPlantStore({ tokens: { ada: 'ada' } })
   for (const [options, message, listener] of [
-    [{}, 'listener must be a function, not string', 'x'],
+    [{}, 'listener must be a function, not of type string', 'x'],
     [{ headersTimeout: 1 }, 'unknown option "headersTimeout"'],
     [{ headersTimeoutMs: 0 }, 'options.headersTimeoutMs must be a whole number from 1 to 2147483647, not 0'],
     [{ drainTimeoutMs: 2 ** 31 }, 'options.drainTimeoutMs must be a whole number from 1 to 2147483647, not 2147483648'],
