@@ -19,10 +19,7 @@ export function toPage(rows: Iterable<SelectedRow>, { limit, maxBytes }: PageReq
   let bytes = 0
   for (const [id, ...texts] of rows) {
     if (plants.length === limit || bytes >= maxBytes) return { plants, hasMore: true }
-    const plant: { -readonly [Name in keyof EncodedPlant]?: EncodedPlant[Name] } = {
-      id: BigInt(id),
-      [ENCODING]: undefined,
-    }
+    const plant: { id: bigint } & { -readonly [Name in keyof Plant]?: string } = { id: BigInt(id) }
     for (let i = 0; i < texts.length; i++) if (texts[i] !== null) plant[TEXT_NAMES[i]!] = texts[i]!
     plants.push(plant as NewPlant)
     bytes += byteLengthOf(plant as NewPlant)
@@ -31,7 +28,7 @@ export function toPage(rows: Iterable<SelectedRow>, { limit, maxBytes }: PageReq
 }
 
 /** Encodes the plants of a page, once for all lists that share it. */
-export function encodePage(page: Page): Page {
+export function encodePlants(page: Page): Page {
   for (const plant of page.plants as readonly EncodedPlant[]) plant[ENCODING] ??= encode(plant)
   return page
 }

@@ -6,7 +6,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { MAX_INT64, MIN_INT64, TEXT_NAMES, type NewPlant } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
-import { COLUMNS, encodePage, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
+import { COLUMNS, encodePlants, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
 import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, TABLE_NAME } from './send.ts'
 import type { ConnectionPool } from './send.ts'
 
@@ -138,7 +138,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
     list(owner, request) {
       const key = [request.limit, request.maxBytes, request.after, owner].join()
       const shared = unsentLists.get(key)
-      if (shared !== undefined) return shared.then(encodePage)
+      if (shared !== undefined) return shared.then(encodePlants)
       const page = readPage(key, owner, request)
       unsentLists.set(key, page)
       return page
