@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Access } from './http/authentication.ts'
 import { discardBody, readBody, type BodyOptions } from './http/body.ts'
-import { HTTP_ERRORS, HttpError, NO_HEADERS } from './http/errors.ts'
+import { HTTP_ERRORS, HttpError, JSON_HEADERS, NO_STORE } from './http/errors.ts'
 import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
@@ -46,9 +46,10 @@ export const OPERATIONS: Readonly<Record<ResourcePath, Readonly<Record<string, O
 }
 
 /** Returns the `Allow` header of a resource. */
-export const allow = (path: ResourcePath): { readonly Allow: string } => ({
-  Allow: [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', '),
-})
+export const allow = (path: ResourcePath): readonly string[] => [
+  'Allow',
+  [...Object.keys(OPERATIONS[path]), 'OPTIONS'].join(', '),
+]
 
 function create(service: Service, input: OperationInput): MaybePromise<HttpResponse | undefined> {
   const { request, fields, owner } = input
@@ -59,7 +60,7 @@ function create(service: Service, input: OperationInput): MaybePromise<HttpRespo
     const validated = service.validate === undefined ? undefined : validate(service, plant, input)
     return then(validated, () =>
       then(service.checkedStore.create(owner, plant), (isCreated) =>
-        isCreated ? { status: 200, headers: NO_HEADERS, body: encodePlant(plant, false) } : HTTP_ERRORS.idTaken,
+        isCreated ? { status: 200, headers: JSON_HEADERS, body: encodePlant(plant, false) } : HTTP_ERRORS.idTaken,
       ),
     )
   })
@@ -81,12 +82,12 @@ async function validate({ validate, storeTimeoutMs }: Service, plant: NewPlant, 
 function list({ checkedStore, maxLimit }: Service, { owner, query }: OperationInput): MaybePromise<HttpResponse> {
   const listQuery = parseListQuery(query, maxLimit)
   return then(listPlants(checkedStore, owner, listQuery), ({ body, bytes, cursor }) => {
-    if (cursor === undefined) return { status: 200, headers: NO_HEADERS, body, bytes }
+    if (cursor === undefined) return { status: 200, headers: JSON_HEADERS, body, bytes }
     const { limit, includesId } = listQuery
     // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment if a reference consists only of
     // a query.
     const next = `plants?limit=${limit}&after=${cursor}${includesId ? '&include=id' : ''}`
-    return { status: 200, headers: { Link: `<${next}>; rel="next"` }, body, bytes }
+    return { status: 200, headers: [...JSON_HEADERS, 'Link', `<${next}>; rel="next"`], body, bytes }
   })
 }
 
@@ -101,4 +102,4 @@ function remove({ checkedStore }: Service, input: OperationInput): MaybePromise<
   })
 }
 
-const DELETED: HttpResponse = { status: 204, headers: NO_HEADERS, body: undefined }
+const DELETED: HttpResponse = { status: 204, headers: NO_STORE, body: undefined }

@@ -1,4 +1,6 @@
-export const NO_HEADERS: Readonly<Record<string, string>> = {}
+/** nginx stores responses to requests with Authorization by default, although RFC 9111 forbids that. */
+export const NO_STORE: readonly string[] = ['Cache-Control', 'no-store']
+export const JSON_HEADERS: readonly string[] = [...NO_STORE, 'Content-Type', 'application/json']
 
 /** The `error` member of an error response. Its first three digits are the status. */
 export type ErrorCode = (typeof ERRORS)[ErrorName]['error']
@@ -69,18 +71,21 @@ export class HttpError {
   readonly error: ErrorCode
   readonly status: number
   readonly message: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: readonly string[]
   readonly body: string
   /** The error that is passed to the host's `onError`; undefined if the client caused the error response. */
   readonly cause: unknown
 
-  /** @param message replaces the default message; must not contain anything that the client sent */
-  constructor(name: ErrorName, message?: string, headers?: Readonly<Record<string, string>>, cause?: unknown) {
+  /**
+   * @param message replaces the default message; must not contain anything that the client sent
+   * @param headers further header fields (name, value, name, value…), instead of those of the table
+   */
+  constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
     const definition: { error: ErrorCode; message: string; headers?: Readonly<Record<string, string>> } = ERRORS[name]
     this.error = definition.error
     this.status = Math.trunc(definition.error / 100)
     this.message = message ?? definition.message
-    this.headers = headers ?? definition.headers ?? NO_HEADERS
+    this.headers = [...JSON_HEADERS, ...(headers ?? Object.entries(definition.headers ?? {}).flat())]
     this.body = JSON.stringify({ error: this.error, message: this.message })
     this.cause = cause
   }

@@ -4,13 +4,13 @@ import { ServerResponse, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { MaybePromise } from '../plants/store.ts'
 import { isClosed, streamOf } from './body.ts'
-import { NO_HEADERS, type ErrorCode } from './errors.ts'
+import type { ErrorCode } from './errors.ts'
 import { hasAmbiguousFraming } from './header-fields.ts'
 
 export interface HttpResponse {
   readonly status: number
-  /** The header fields besides Content-Length and, unless they contain a Content-Type, those of a JSON response. */
-  readonly headers: Readonly<Record<string, string>>
+  /** Name, value, name, value… Doesn't contain the Content-Length. */
+  readonly headers: readonly string[]
   /** The text, or its parts, which are sent as they are read. Undefined if there is no body. */
   readonly body: string | AsyncIterable<string> | undefined
   /** The size of a text in UTF-8, if it's known. */
@@ -45,7 +45,7 @@ export function send(
   result: HttpResponse,
 ): MaybePromise<SendResult> {
   if (response.headersSent || isClosed(response)) return { bytes: 0, complete: false }
-  const { status, body } = result
+  const { status, headers, body } = result
   if (hasAmbiguousFraming(request)) response.setHeader('Connection', 'close')
   // The host might have set fields that describe another body.
   if (body === undefined && response.hasHeader('Content-Type')) response.removeHeader('Content-Type')
@@ -53,12 +53,13 @@ export function send(
 
   const isHead = request.method === 'HEAD'
   const length = typeof body === 'string' ? (result.bytes ?? Buffer.byteLength(body)) : undefined
-  const headers = buildHeaders(request, result, length, response[ADDED_FIELDS])
-  if (typeof body === 'object' && !isHead) return streamBody(request, response, status, headers, body)
+  const fields = length === undefined ? [...headers] : [...headers, 'Content-Length', String(length)]
+  if (response[ADDED_FIELDS] !== undefined) fields.push(...response[ADDED_FIELDS])
+  if (typeof body === 'object' && !isHead) return streamBody(request, response, status, fields, body)
   const bytes = isHead ? 0 : (length ?? 0)
   try {
     const endsWithRequest = closesWhileReceiving(request, response)
-    writeHead(response, status, headers)
+    writeHead(response, status, fields)
     const content = isHead ? undefined : (body as string | undefined)
     if (endsWithRequest) endWithRequest(request, response, content)
     else response.end(content)
@@ -68,33 +69,15 @@ export function send(
   }
 }
 
-/** Returns all header fields: name, value, name, value… */
-function buildHeaders(
-  { method }: IncomingMessage,
-  { headers, body }: HttpResponse,
-  length: number | undefined,
-  addedFields: readonly string[] = [],
-): string[] {
-  const fields = [...addedFields]
-  if (!('Content-Type' in headers)) {
-    // nginx stores responses to requests with Authorization by default, although RFC 9111 forbids that.
-    if (method !== 'OPTIONS' || body !== undefined) fields.push('Cache-Control', 'no-store')
-    if (body !== undefined) fields.push('Content-Type', 'application/json')
-  }
-  if (length !== undefined) fields.push('Content-Length', String(length))
-  if (headers !== NO_HEADERS) for (const name of Object.keys(headers)) fields.push(name, headers[name]!)
-  return fields
-}
-
 /**
  * Sends the response header. An array of fields saves Node from storing and encoding each field separately, but
  * middleware that wraps the response expects `setHeader`.
  */
-function writeHead(response: ServerResponse, status: number, headers: string[]): void {
+function writeHead(response: ServerResponse, status: number, fields: string[]): void {
   const { prototype } = ServerResponse
   const isUnwrapped = response.writeHead === prototype.writeHead && response.setHeader === prototype.setHeader
-  if (isUnwrapped) return void response.writeHead(status, headers)
-  for (let i = 0; i < headers.length; i += 2) response.setHeader(headers[i]!, headers[i + 1]!)
+  if (isUnwrapped) return void response.writeHead(status, fields)
+  for (let i = 0; i < fields.length; i += 2) response.setHeader(fields[i]!, fields[i + 1]!)
   response.writeHead(status)
 }
 
@@ -123,7 +106,7 @@ async function streamBody(
   request: IncomingMessage,
   response: ServerResponse,
   status: number,
-  headers: string[],
+  fields: string[],
   body: AsyncIterable<string>,
 ): Promise<SendResult> {
   let bytes = 0
@@ -135,7 +118,7 @@ async function streamBody(
   try {
     for await (const part of body) {
       if (isClosed(response)) return { bytes, complete: false }
-      if (bytes === 0) writeHead(response, status, headers)
+      if (bytes === 0) writeHead(response, status, fields)
       const drained = new Promise<void>((resolve) => (resumeWriting = resolve))
       const canWriteMore = response.write(part) as boolean | undefined
       bytes += Buffer.byteLength(part)

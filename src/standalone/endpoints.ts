@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { HTTP_ERRORS, HttpError } from '../http/errors.ts'
+import { HTTP_ERRORS, HttpError, JSON_HEADERS } from '../http/errors.ts'
 import { readHeaderFields } from '../http/header-fields.ts'
 import { send, type HttpResponse } from '../http/respond.ts'
 import { openapi } from '../openapi/openapi.ts'
@@ -11,7 +11,7 @@ import type { LoggedResponse } from './request-log.ts'
 /** Responds to GET requests for a path of the standalone server. */
 export type Endpoint = (request: IncomingMessage) => MaybePromise<HttpResponse>
 
-const ALLOW = { Allow: 'GET, HEAD, OPTIONS' }
+const ALLOW = ['Allow', 'GET, HEAD, OPTIONS']
 const HEALTH_CHECKS = ['/livez', '/readyz']
 
 /** How long the result of a ping is cached. Health checks need no token, so anyone could put load on the store. */
@@ -19,8 +19,8 @@ const PING_INTERVAL_MS = 1000
 /** Together with the interval, it's less than 2 s, so a reported state is never older than that. */
 const PING_TIMEOUT_MS = 900
 
-const LIVE: HttpResponse = { status: 200, headers: {}, body: '{"status":"live"}' }
-const READY: HttpResponse = { status: 200, headers: {}, body: '{"status":"ready"}' }
+const LIVE: HttpResponse = { status: 200, headers: JSON_HEADERS, body: '{"status":"live"}' }
+const READY: HttpResponse = { status: 200, headers: JSON_HEADERS, body: '{"status":"ready"}' }
 const DRAINING: HttpResponse = new HttpError('storeUnavailable', 'The service is shutting down.')
 
 /**
@@ -68,12 +68,12 @@ export const createHealthChecks = (checkReadiness: Endpoint): ReadonlyMap<string
 /** The description, as the standalone server serves it. The URL is relative to that of the description. */
 export function createDescription(): Endpoint {
   const body = JSON.stringify({ ...openapi, servers: [{ url: '.' }] })
-  return createDocument({ 'Content-Type': 'application/json' }, body)
+  return createDocument(['Content-Type', 'application/json'], body)
 }
 
 /** Creates the endpoint for a response that never changes. Browsers don't use a copy from an earlier version. */
 export function createDocument(headers: HttpResponse['headers'], body: string): Endpoint {
-  const response = { status: 200, headers: { ...headers, 'Cache-Control': 'no-cache' }, body }
+  const response = { status: 200, headers: [...headers, 'Cache-Control', 'no-cache'], body }
   return () => response
 }
 

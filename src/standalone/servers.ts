@@ -1,4 +1,4 @@
-import { HttpError } from '../http/errors.ts'
+import { HttpError, NO_STORE } from '../http/errors.ts'
 import { addFields, type HttpResponse } from '../http/respond.ts'
 import type { Caller } from '../http/authentication.ts'
 import { createLimitedServer, type PlantServer } from '../http-server/create-server.ts'
@@ -19,7 +19,7 @@ import { createFailureLog, getRequestId, logResponse } from './request-log.ts'
 import type { Settings } from './settings/settings.ts'
 import { readWebUi } from './web-ui-files.ts'
 
-const PREFLIGHT: HttpResponse = { status: 204, headers: {}, body: undefined }
+const PREFLIGHT: HttpResponse = { status: 204, headers: [], body: undefined }
 
 export interface Dependencies {
   readonly store: Store
@@ -84,7 +84,7 @@ export function createServers(
 
   const getMetrics: Endpoint = () => ({
     status: 200,
-    headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8', 'Cache-Control': 'no-store' },
+    headers: ['Content-Type', 'text/plain; version=0.0.4; charset=utf-8', ...NO_STORE],
     body: metrics.format(service),
   })
   const adminListener = createEndpointListener(

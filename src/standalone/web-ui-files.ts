@@ -29,13 +29,13 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ')
 
-const HEADERS = {
-  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
+const HEADERS = [
+  ['Content-Security-Policy', CONTENT_SECURITY_POLICY],
+  ['X-Content-Type-Options', 'nosniff'],
+  ['Referrer-Policy', 'no-referrer'],
   // Otherwise a page that opened the web UI could navigate it to a link with another token.
-  'Cross-Origin-Opener-Policy': 'same-origin',
-}
+  ['Cross-Origin-Opener-Policy', 'same-origin'],
+].flat()
 
 /**
  * Reads the files of the web UI, and the modules of the client that it imports.
@@ -51,7 +51,7 @@ export function readWebUi(): ReadonlyMap<string, Endpoint> {
       const mediaType = MEDIA_TYPES[extname(name)]
       if (mediaType === undefined) continue
       const content = readFileSync(new URL(`${folder}/${name}`, DIST), 'utf8')
-      const headers = { ...HEADERS, 'Content-Type': `${mediaType}; charset=utf-8` }
+      const headers = [...HEADERS, 'Content-Type', `${mediaType}; charset=utf-8`]
       const path = name === 'index.html' ? '/' : `/${folder}/${name}`
       endpoints.set(path, createDocument(headers, content))
     }
