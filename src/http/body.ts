@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, ServerHttp2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
 import { isUint8Array } from 'node:util/types'
+import type { MaybePromise } from '../plants/store.ts'
 import { HttpError } from './errors.ts'
 import type { HeaderFields } from './header-fields.ts'
 import type { JsonValue } from './json.ts'
@@ -28,24 +29,20 @@ export interface BodyOptions {
  * @returns undefined if the client aborts the request
  * @throws HttpError 41300 if the body is too large; TypeError if the parser lost the exact body
  */
-export async function readBody(
+export function readBody(
   request: IncomingMessage,
   fields: HeaderFields,
   options: BodyOptions,
-): Promise<Buffer | ParsedBody | undefined> {
+): MaybePromise<Buffer | ParsedBody | undefined> {
   if (isTruncated(request)) return undefined
   if (request.readableDidRead || request.readableEncoding !== null) return readParsedBody(request, options)
   const { maxBodyBytes } = options
   const contentLength = Number(fields['content-length'][0] ?? 0)
   if (contentLength > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
-  // Microtasks run after Node has parsed the body, if it is in the same packet as the header. Reading it from the buffer
-  // of the request then saves the data event and copying. If the host also reads the body, there's no time to wait.
-  const isUnread = (): boolean => request.readableFlowing === null && streamOf(request) === undefined
-  if (isUnread()) await Promise.resolve()
+  const isUnread = request.readableFlowing === null && streamOf(request) === undefined
   const isBuffered = request.complete || (contentLength > 0 && request.readableLength === contentLength)
   const hasEnded = request.readableEnded || request.destroyed
-  if (!hasEnded && !(isBuffered && isUnread())) return collectBody(request, maxBodyBytes)
-  if (isTruncated(request)) return undefined
+  if (!hasEnded && !(isBuffered && isUnread)) return collectBody(request, maxBodyBytes)
   const body = readBuffered(request)
   request.resume()
   if (body.length > maxBodyBytes) throw createTooLargeError(maxBodyBytes)

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers'
+import { hasAmbiguousFraming } from './header-fields.ts'
 
 /** A connection on which more requests wait is destroyed. */
 const MAX_WAITING = 100
@@ -17,7 +18,13 @@ type Connection = Socket & { [WAITING]?: number }
 export function whenItsTurn(request: IncomingMessage, response: ServerResponse, run: () => void): void {
   const socket = request.socket as Connection | null
   // Tests and serverless adapters create requests without a socket, or with one that was never connected.
-  if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) return run()
+  if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) {
+    // Microtasks run after Node has parsed the body, if it is in the same packet as the header. Reading it from the
+    // buffer of the request then saves the data event and copying. There's no time to wait if the host also reads the
+    // body, or if Node will reject it.
+    const mayWait = request.method === 'POST' && request.readableFlowing === null && !hasAmbiguousFraming(request)
+    return mayWait ? void Promise.resolve().then(run) : run()
+  }
   const waiting = (socket[WAITING] ?? 0) + 1
   socket[WAITING] = waiting
   if (waiting > MAX_WAITING) socket.destroy()
