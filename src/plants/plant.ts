@@ -70,12 +70,12 @@ export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
 
 /** Checks the types, because a plant of a custom store could have others. */
 function encodeTexts(plant: Readonly<Partial<Record<keyof Plant, unknown>>>): string {
-  let json = ''
+  const texts: Partial<Record<keyof Plant, unknown>> = {}
   for (const name of TEXT_NAMES) {
     const text = plant[name]
-    if (text === undefined && !PLANT_TEXTS[name].isRequired) continue
-    if (typeof text !== 'string') throw new TypeError(`the ${name} of a plant must be a string`)
-    json += `${json === '' ? '{' : ','}"${name}":${JSON.stringify(text)}`
+    const isAbsent = text === undefined && !PLANT_TEXTS[name].isRequired
+    if (typeof text !== 'string' && !isAbsent) throw new TypeError(`the ${name} of a plant must be a string`)
+    texts[name] = text
   }
-  return `${json}}`
+  return JSON.stringify(texts)
 }
