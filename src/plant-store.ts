@@ -87,12 +87,11 @@ function checkNodeObjects(request: { url?: unknown } | undefined, response: { wr
 function serve(service: Service, exchange: Exchange): void {
   // Node also emits requests that follow the last response of a connection, and requests whose connection is lost.
   if (isClosed(exchange.response)) return
-  const fail = (error: unknown): void => handleError(service, exchange, error)
   try {
     const finished = then(handle(service, exchange), (result) => sendAndReport(service, exchange, result))
-    if (finished instanceof Promise) finished.catch(fail)
+    if (finished instanceof Promise) finished.catch((error: unknown) => handleError(service, exchange, error))
   } catch (error) {
-    fail(error)
+    handleError(service, exchange, error)
   }
 }
 

@@ -29,7 +29,7 @@ const B64TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
 /** RFC 9110 section 11.4: a case-insensitive scheme, one or more spaces, and then the token. */
-const BEARER_CREDENTIALS = new RegExp(`^bearer +${B64TOKEN}$`, 'i')
+const BEARER_CREDENTIALS = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
 /** Two fields are rejected even if both are valid: a proxy might check one of them, and the service the other. */
@@ -41,8 +41,9 @@ const REPEATED_AUTHORIZATION = new HttpError('invalidToken', 'The request has mo
  */
 export function readBearerToken({ authorization: values }: HeaderFields): string | HttpError {
   if (values.length > 1) return REPEATED_AUTHORIZATION
-  const [authorization = ''] = values
-  if (BEARER_CREDENTIALS.test(authorization)) return authorization.slice(authorization.lastIndexOf(' ') + 1)
+  const authorization = values[0] ?? ''
+  const token = BEARER_CREDENTIALS.exec(authorization)?.[1]
+  if (token !== undefined) return token
   return BEARER_SCHEME.test(authorization) ? HTTP_ERRORS.invalidToken : HTTP_ERRORS.missingToken
 }
 

@@ -18,11 +18,11 @@ export function parseNewPlant(body: Buffer | ParsedBody): NewPlant {
     throw new HttpError('invalidPlant', 'The body must be a JSON object.')
   }
   const plant: Partial<Record<MemberName, JsonValue>> = {}
-  const repeated = new Set<MemberName>()
+  const repeated: MemberName[] = []
   for (const [key, member] of value.members) {
     const name = MEMBERS[MEMBERS.indexOf(key as MemberName)]
     if (name === undefined || member === undefined) continue
-    if (plant[name] !== undefined) repeated.add(name)
+    if (plant[name] !== undefined && !repeated.includes(name)) repeated.push(name)
     plant[name] = member
   }
 
@@ -43,13 +43,15 @@ function checkId(id: JsonValue | undefined, problems: string[]): void {
 }
 
 function checkText(name: keyof Plant, text: JsonValue | undefined, problems: string[]): void {
-  const { isRequired } = PLANT_TEXTS[name]
   if (typeof text === 'string') {
     if (!text.isWellFormed()) problems.push(`${name} contains a lone surrogate`)
     if (text.includes('\0')) problems.push(`${name} contains U+0000`)
-  } else if (text === undefined) {
-    if (isRequired) problems.push(`${name} is required`)
-  } else {
+    return
+  }
+  const { isRequired } = PLANT_TEXTS[name]
+  if (text !== undefined) {
     problems.push(`${name} must be a string${text === null && !isRequired ? ' or absent, not null' : ''}`)
+  } else if (isRequired) {
+    problems.push(`${name} is required`)
   }
 }
