@@ -87,9 +87,9 @@ class ServerProcess {
     const { name, file, dist } = contestant
     this.#contestant = contestant
     this.#child = fork(file, [], {
-      // V8 would otherwise shrink the young generation while the other contestants run, which makes garbage collection
-      // more expensive by chance.
-      execArgv: ['--import', REPORT_USAGE, '--min-semi-space-size=16'],
+      // V8 would otherwise shrink the young generation while the other contestants run, or enlarge it while the plants
+      // are created, which changes the cost of garbage collection by chance.
+      execArgv: ['--import', REPORT_USAGE, '--min-semi-space-size=16', '--max-semi-space-size=16'],
       env: {
         ...process.env,
         NODE_ENV: 'production',
