@@ -62,7 +62,8 @@ export function send(
     writeHead(response, status, fields)
     const content = isHead ? undefined : (body as string | undefined)
     if (endsWithRequest) endWithRequest(request, response, content)
-    else response.end(content)
+    // If each character is one byte, they are ASCII, and Node doesn't have to encode them.
+    else response.end(content, length === content?.length ? 'latin1' : 'utf8')
     return { bytes, complete: true }
   } catch (error) {
     return abortOrThrow(request, response, response.writableEnded ? bytes : 0, error)
