@@ -29,6 +29,7 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly resource: Resource | undefined
+  /** A `performance.now()` time; 0 if the host has no `onResponse`. */
   readonly startedAt: number
   /** The owner, once the token has been accepted. */
   owner: string | undefined
@@ -68,7 +69,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       request: request as IncomingMessage,
       response: response as ServerResponse,
       resource,
-      startedAt: performance.now(),
+      startedAt: service.onResponse === undefined ? 0 : performance.now(),
       owner: undefined,
     }
     whenItsTurn(exchange.request, exchange.response, () => serve(service, exchange))
