@@ -29,7 +29,7 @@ interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly resource: Resource | undefined
-  /** A `performance.now()` time; 0 if the host has no `onResponse`. */
+  /** From `performance.now()`; 0 unless the host has an `onResponse`. */
   readonly startedAt: number
   /** The owner, once the token has been accepted. */
   owner: string | undefined

@@ -78,7 +78,7 @@ export class HttpError {
 
   /**
    * @param message replaces the default message; must not contain anything that the client sent
-   * @param headers further header fields (name, value, name, value…), instead of those of the table
+   * @param headers replaces the header fields in the table: name, value, name, value…
    */
   constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
     const definition: { error: ErrorCode; message: string; headers?: Readonly<Record<string, string>> } = ERRORS[name]

@@ -43,15 +43,13 @@ function checkId(id: JsonValue | undefined, problems: string[]): void {
 }
 
 function checkText(name: keyof Plant, text: JsonValue | undefined, problems: string[]): void {
+  const { isRequired } = PLANT_TEXTS[name]
   if (typeof text === 'string') {
     if (!text.isWellFormed()) problems.push(`${name} contains a lone surrogate`)
     if (text.includes('\0')) problems.push(`${name} contains U+0000`)
-    return
-  }
-  const { isRequired } = PLANT_TEXTS[name]
-  if (text !== undefined) {
+  } else if (text === undefined) {
+    if (isRequired) problems.push(`${name} is required`)
+  } else {
     problems.push(`${name} must be a string${text === null && !isRequired ? ' or absent, not null' : ''}`)
-  } else if (isRequired) {
-    problems.push(`${name} is required`)
   }
 }

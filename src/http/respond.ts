@@ -62,7 +62,7 @@ export function send(
     writeHead(response, status, fields)
     const content = isHead ? undefined : (body as string | undefined)
     if (endsWithRequest) endWithRequest(request, response, content)
-    // If each character is one byte, they are ASCII, and Node doesn't have to encode them.
+    // A text with as many bytes as characters is ASCII. As Latin-1, Node doesn't have to encode it.
     else response.end(content, length === content?.length ? 'latin1' : 'utf8')
     return { bytes, complete: true }
   } catch (error) {

@@ -1,4 +1,4 @@
-import { HTTP_ERRORS, JSON_HEADERS } from '../http/errors.ts'
+import { ERRORS, HTTP_ERRORS, type ErrorName } from '../http/errors.ts'
 import type { ResourcePath } from '../http/router.ts'
 import { OPERATIONS, type Operation } from '../operations.ts'
 import { PLANT_TEXTS } from '../plants/plant.ts'
@@ -197,8 +197,8 @@ function describePath(path: ResourcePath): object {
 /** Describes the error responses with a status. */
 function describeError(status: number): object {
   const errors = Object.entries(HTTP_ERRORS).filter(([, error]) => error.status === status)
-  const headers = errors.flatMap(([, error]) => error.headers.slice(JSON_HEADERS.length))
-  const fields = status === 405 ? ['Allow'] : headers.filter((_, i) => i % 2 === 0)
+  const rows = errors.map(([name]): { error: number; headers?: object } => ERRORS[name as ErrorName])
+  const fields = status === 405 ? ['Allow'] : rows.flatMap(({ headers = {} }) => Object.keys(headers))
   const examples = errors.map(([name, { error, message }]) => [name, { value: { error, message } }] as const)
   return {
     description: errors.map(([, { message }]) => message).join(' Or: '),
