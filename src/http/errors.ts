@@ -76,10 +76,7 @@ export class HttpError {
   /** The error that is passed to the host's `onError`; undefined if the client caused the error response. */
   readonly cause: unknown
 
-  /**
-   * @param message replaces the default message; must not contain anything that the client sent
-   * @param headers replaces the header fields in the table: name, value, name, value…
-   */
+  /** @param message replaces the default message; must not contain anything that the client sent */
   constructor(name: ErrorName, message?: string, headers?: readonly string[], cause?: unknown) {
     const definition: { error: ErrorCode; message: string; headers?: Readonly<Record<string, string>> } = ERRORS[name]
     this.error = definition.error

@@ -58,6 +58,10 @@ export function readHeaderFields(request: Partial<IncomingMessage>): HeaderField
   return fields
 }
 
+/** Whether a request has a Transfer-Encoding, usually chunked. */
+export const hasTransferCoding = (request: Partial<IncomingMessage>): boolean =>
+  rawHeadersOf(request).some((text) => text.length === 17 && text.toLowerCase() === 'transfer-encoding')
+
 /**
  * Whether Node and a proxy may disagree on where a request ends, which allows request smuggling: it asks for an upgrade
  * (Node then discards the rest of what it has read), has a transfer coding other than chunked, or any in HTTP/1.0

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers'
-import { hasAmbiguousFraming } from './header-fields.ts'
+import { hasTransferCoding } from './header-fields.ts'
 
 /** A connection on which more requests wait is destroyed. */
 const MAX_WAITING = 100
@@ -13,17 +13,17 @@ type Connection = Socket & { [WAITING]?: number }
 /**
  * Calls a function when it's the turn of a request: the pipelined requests of a connection run one after another
  * (RFC 9112 section 9.3.2), at most one in each event-loop tick. While one waits, nothing more is read from the
- * connection. If the connection ends before its turn, the function isn't called. A request with a body runs once Node has
- * parsed what has arrived of the body.
+ * connection. If the connection ends before its turn, the function isn't called. A POST request runs once Node has parsed
+ * what has arrived of its body.
  */
 export function whenItsTurn(request: IncomingMessage, response: ServerResponse, run: () => void): void {
   const socket = request.socket as Connection | null
   // Tests and serverless adapters create requests without a socket, or with one that was never connected.
   if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) {
     // Microtasks run after Node has parsed the packet. If the body is complete by then, reading it from the buffer of the
-    // request saves the data event and copying. There's no time to wait if the host also reads the body, or if Node will
-    // reject it.
-    const canWait = request.method === 'POST' && request.readableFlowing === null && !hasAmbiguousFraming(request)
+    // request saves the data event and copying. There's no time to wait if the host also reads the body, or if Node could
+    // reject a malformed chunk before the service rejects the header.
+    const canWait = request.method === 'POST' && request.readableFlowing === null && !hasTransferCoding(request)
     return canWait ? void Promise.resolve().then(run) : run()
   }
   const waiting = (socket[WAITING] ?? 0) + 1
