@@ -135,13 +135,14 @@ test('no request uses much more CPU time than a baseline request of the same siz
       await t.test(`limits the CPU time of ${name}: ${JSON.stringify(text)}`, async () => {
         const send = createSender(port, make(...text))
         const isKept = await send()
-        const [factor, baseline] = make === buildWithBody ? [2, read] : [5, isKept ? kept : closed]
-        // Other load on the machine slows both down, but unevenly. An expensive request exceeds the limit in every attempt.
+        // The factors are twice those of the most expensive requests. A quadratic cost would be a thousand times as high.
+        const [factor, baseline] = make === buildWithBody ? [6, read] : [25, isKept ? kept : closed]
+        // Other load on the machine slows both down, but unevenly, so that the fastest attempts count.
         let cost = Infinity
-        let limit = 0
-        for (let tries = 0; tries < 50 && cost >= limit; tries++) {
-          limit = factor * (await measureCost(baseline))
-          cost = await measureCost(send)
+        let limit = Infinity
+        for (let tries = 0; tries < 5 || (tries < 50 && cost >= limit); tries++) {
+          limit = Math.min(limit, factor * (await measureCost(baseline)))
+          cost = Math.min(cost, await measureCost(send))
         }
         assert.ok(cost < limit, `ten requests took ${cost} µs; the limit is ${limit} µs`)
       })
