@@ -1,10 +1,12 @@
-import { URLSearchParams } from 'node:url'
 import type { ListQuery } from '../plants/list-plants.ts'
 import { INT64_DESCRIPTION, parseInt64 } from '../plants/plant.ts'
 import { HttpError } from './errors.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const INT32_DESCRIPTION = `a decimal integer from 0 to ${MAX_INT32}, without a sign or leading zeros`
+
+/** Matches the escapes of the characters that names and values consist of: letters, digits and `-`. */
+const ESCAPE = /%(?:2d|3[0-9]|[46][1-9a-f]|[57][0-9a])/gi
 
 const isLimit = (text: string): boolean => /^(?:0|[1-9][0-9]{0,9})$/.test(text) && Number(text) <= MAX_INT32
 
@@ -15,15 +17,16 @@ const isLimit = (text: string): boolean => /^(?:0|[1-9][0-9]{0,9})$/.test(text) 
  */
 export function parseListQuery(query: string, maxLimit: number): ListQuery {
   if (query === '') return { limit: maxLimit, after: undefined, includesId: false }
-  // The most common query: `URLSearchParams` would take 3% of the time of its request.
+  // The most common query, which takes 0.2 µs more below.
   const onlyLimit = query.startsWith('limit=') ? query.slice('limit='.length) : ''
   if (isLimit(onlyLimit)) return { limit: Math.min(Number(onlyLimit), maxLimit), after: undefined, includesId: false }
 
-  // The ampersand protects a question mark at the start of the query, which URLSearchParams would remove.
-  const parameters = new URLSearchParams(`&${query}`)
+  // `URLSearchParams` takes 10 ms and more for a query of malformed escapes.
+  const parameters = query.replace(ESCAPE, decodeURIComponent).split('&')
   const problems: string[] = []
   const read = (name: string, description: string, isValid: (text: string) => boolean): string | undefined => {
-    const [text, ...others] = parameters.getAll(name)
+    const [first, ...others] = parameters.filter((parameter) => parameter === name || parameter.startsWith(`${name}=`))
+    const text = first?.slice(name.length + 1)
     if (others.length > 0) problems.push(`${name} is repeated`)
     else if (text !== undefined && !isValid(text)) problems.push(`${name} must be ${description}`)
     return text

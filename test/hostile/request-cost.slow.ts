@@ -52,6 +52,7 @@ const REQUEST_KINDS: readonly (readonly [name: string, make: BuildRequest, texts
     ['/plants?', '%61=b&'], ['/plants?', 'limit=1&'], ['/plants?', 'after=1&'], ['/plants?', 'limit&after&'], ['/plants?', 'limi&'],
     ['/plants?', '%6cimi&'], ['/plants?', '%6c%69%6d%69%74&'], ['/plants?limit=', '1'], ['/plants?limit=', '%31'],
     ['/plants?after=', '9'], ['/plants?after=-', '0'], ['/plants?after=', '%'], ['/plants?', 'limit=%&'], ['/plants?', '?limit=1'],
+    ['/plants?', '%E0&'], ['/plants?', '%C3%A9&'], ['/plants?', 'limit=%E0&'], ['/plants?', '=%E0&'], ['/plants?', 'a&'],
   ]],
   ['credentials', buildWithField('GET /plants', HOST), [
     ['Authorization: Bearer', ' '], ['Authorization: Bearer', ' ', '!'], ['Authorization: Bearer ', 'a'],
