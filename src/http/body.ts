@@ -89,7 +89,7 @@ async function collectBody(request: IncomingMessage, maxBytes: number): Promise<
       return reject(createTooLargeError(maxBytes))
     }
     // Copying the chunks takes less memory than keeping them: a chunk of one byte takes hundreds of bytes.
-    if (length > body.length) body = Buffer.concat([body], 2 * length)
+    if (length > body.length) body = Buffer.concat([body], Math.min(2 * length, maxBytes))
     chunk.copy(body, start)
   })
   return isComplete ? body.subarray(0, length) : undefined
