@@ -58,10 +58,9 @@ function create(service: Service, input: OperationInput): MaybePromise<HttpRespo
     if (body === undefined) return undefined
     const plant = parseNewPlant(body)
     const validated = service.validate === undefined ? undefined : validate(service, plant, input)
-    return then(validated, () =>
-      then(service.checkedStore.create(owner, plant), (isCreated) =>
-        isCreated ? { status: 200, headers: JSON_HEADERS, body: encodePlant(plant, false) } : HTTP_ERRORS.idTaken,
-      ),
+    const created = then(validated, () => service.checkedStore.create(owner, plant))
+    return then(created, (isCreated) =>
+      isCreated ? { status: 200, headers: JSON_HEADERS, body: encodePlant(plant, false) } : HTTP_ERRORS.idTaken,
     )
   })
 }
@@ -84,8 +83,7 @@ function list({ checkedStore, maxLimit }: Service, { owner, query }: OperationIn
   return then(listPlants(checkedStore, owner, listQuery), ({ body, bytes, cursor }) => {
     if (cursor === undefined) return { status: 200, headers: JSON_HEADERS, body, bytes }
     const { limit, includesId } = listQuery
-    // Resolvers that follow RFC 2396, such as java.net.URI, drop the last path segment if a reference consists only of
-    // a query.
+    // A reference that is only a query would resolve to another path in java.net.URI, which follows RFC 2396.
     const next = `plants?limit=${limit}&after=${cursor}${includesId ? '&include=id' : ''}`
     return { status: 200, headers: [...JSON_HEADERS, 'Link', `<${next}>; rel="next"`], body, bytes }
   })

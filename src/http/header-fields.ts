@@ -90,9 +90,7 @@ const JSON_MEDIA_TYPE = new RegExp(
 /** Empty list elements are ignored (RFC 9110 section 5.6.1.2). */
 const IDENTITY_CODING = /^(?:[ \t,]|identity(?=[ \t]*(?:,|$)))*$/i
 
-/**
- * @throws HttpError 41500 unless the Content-Type is JSON in UTF-8; 41501 for a Content-Encoding other than `identity`
- */
+/** @throws HttpError 41500 unless the Content-Type is JSON in UTF-8, 41501 if the Content-Encoding isn't `identity` */
 export function checkBodyHeaders(fields: HeaderFields): void {
   const [contentType = ''] = fields['content-type']
   if (!JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
