@@ -26,9 +26,10 @@ for (const name of Object.keys(createFields())) NAME_BY_LENGTH[name.length] = na
  * Returns the raw headers: name, value, name, value… Serverless adapters may create requests without `rawHeaders`. For
  * these, `headers` serves as a substitute, although it shows most repeated fields as a single field.
  */
-export function rawHeadersOf({ rawHeaders, headers }: Partial<IncomingMessage>): readonly string[] {
+export function rawHeadersOf(request: Partial<IncomingMessage>): readonly string[] {
+  const { rawHeaders } = request
   if (rawHeaders !== undefined && rawHeaders.length > 0) return rawHeaders
-  return Object.entries(headers ?? {}).flatMap(([name, values = []]) =>
+  return Object.entries(request.headers ?? {}).flatMap(([name, values = []]) =>
     [values].flat().flatMap((value) => [name, value]),
   )
 }
