@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Client, type PoolConfig } from 'pg'
-import { isUnavailable } from '../../src/plants/store.ts'
+import { isUnavailable, type MaybePromise } from '../../src/plants/store.ts'
 import { postgresStore, type PostgresStoreOptions } from '../../src/stores/postgres/postgres-store.ts'
 import { openProxiedDatabase, skipWithoutPostgres } from '../support/postgres-database.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -30,8 +30,8 @@ const endOthers = (admin: Client) =>
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   )
 
-async function assertUnavailable(call: Promise<unknown>, isOutcomeUnknown: boolean) {
-  await assert.rejects(call, (error) => {
+async function assertUnavailable(call: MaybePromise<unknown>, isOutcomeUnknown: boolean) {
+  await assert.rejects(Promise.resolve(call), (error) => {
     assert.ok(isUnavailable(error), String(error))
     assert.equal(error.isOutcomeUnknown, isOutcomeUnknown)
     return true

@@ -2,7 +2,6 @@ import { createRequire } from 'node:module'
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import process from 'node:process'
-import { setTimeout } from 'node:timers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient, PoolConfig } from 'pg'
 import { isUnavailable, StoreUnavailableError, type Store } from '../../plants/store.ts'
@@ -27,7 +26,7 @@ export interface PostgresSettings {
  * @throws Error if waiting can't help
  */
 export async function openPostgres(url: string, settings: PostgresSettings): Promise<Store> {
-  const { migrate, storeTimeoutMs, postgresTable: table, postgresPoolSize, currentUrl, onEvent } = settings
+  const { migrate, storeTimeoutMs, postgresTable: table, postgresPoolSize: poolSize, currentUrl, onEvent } = settings
   const { Pool, parseUrl } = loadDriver()
   // Node tries the next address of a host after this time. By default, that's less than a long round trip takes.
   setDefaultAutoSelectFamilyAttemptTimeout(1000)
@@ -45,7 +44,7 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
     // The pool follows a failover, and a new address of the host name.
     maxLifetimeSeconds: 300,
     ...parseUrl(url),
-    max: postgresPoolSize,
+    max: poolSize,
     // Without a password, let the server reject a wrong one: `pg` leaves the connection open if this function throws.
     password: () => findPassword() ?? 'missing',
     verify: (client, done) => void prepare(client).then(() => done(), done),
@@ -77,7 +76,8 @@ export async function openPostgres(url: string, settings: PostgresSettings): Pro
           options.statement_timeout = undefined
         } else if (code === '53300' && performance.now() < deadline) {
           // Use the connections that the server has accepted, and try again later to open more.
-          if (options.max === postgresPoolSize) setTimeout(() => (options.max = postgresPoolSize), 10_000).unref()
+          if (options.max === poolSize)
+            void sleep(10_000, undefined, { ref: false }).then(() => (options.max = poolSize))
           options.max = Math.max(1, pool.totalCount)
           await sleep(20)
         } else if (code === '28P01' && findPassword() === undefined) {

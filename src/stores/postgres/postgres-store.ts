@@ -4,11 +4,10 @@
  */
 
 import { setImmediate } from 'node:timers/promises'
-import { MAX_INT64, MIN_INT64, TEXT_NAMES, type NewPlant } from '../../plants/plant.ts'
+import { MAX_INT64, MIN_INT64, TEXT_NAMES } from '../../plants/plant.ts'
 import type { Page, PageRequest, Store } from '../../plants/store.ts'
 import { COLUMNS, encodePlants, TEXTS, toPage, toTextValues, type SelectedRow } from '../rows.ts'
-import { applyMigrations, createBatcher, createPrepare, DEFAULT_TABLE, TABLE_NAME } from './send.ts'
-import type { ConnectionPool } from './send.ts'
+import { applyMigrations, batchCreates, createPrepare, DEFAULT_TABLE, TABLE_NAME, type ConnectionPool } from './send.ts'
 
 export type { ConnectionPool } from './send.ts'
 
@@ -31,9 +30,6 @@ export interface PostgresStoreOptions {
 
 /** A store that keeps plants in a Postgres database. */
 export interface PostgresStore extends Store {
-  create(owner: string, plant: NewPlant): Promise<boolean>
-  list(owner: string, request: PageRequest): Promise<Page>
-  delete(owner: string, id: bigint): Promise<boolean>
   /** Resolves if the table exists, has the key that the store needs, and is writable. */
   ping(): Promise<void>
   /**
@@ -47,7 +43,6 @@ export interface PostgresStore extends Store {
 
 /**
  * Creates a store that keeps plants in a Postgres database. Any number of service processes can share the database.
- * Creates that arrive while another one is being sent share the next statement.
  *
  * You own the pool: end it yourself, and set its `connectionTimeoutMillis` and `statement_timeout`. The store adds
  * an `error` listener to the pool, because a connection that breaks would otherwise crash the process.
@@ -110,7 +105,7 @@ export function postgresStore(pool: ConnectionPool, options: PostgresStoreOption
       WHERE indrelid = to_regclass($1) AND indisunique AND NOT ARRAY['owner', 'id']::name[] <@ ARRAY(
         SELECT attname FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY (indkey))`)
 
-  const create = createBatcher(async (rows) => {
+  const create = batchCreates(async (rows) => {
     // Arrays and rows that are returned take a tenth of the CPU time of a create.
     if (rows.length === 1) return [(await insertPlant([...rows[0]!])).rowCount === 1]
     const columns = rows[0]!.map((_, column) => rows.map((row) => row[column]))

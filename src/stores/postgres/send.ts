@@ -8,8 +8,7 @@ import type { TextValues } from '../rows.ts'
 export interface ConnectionPool {
   /**
    * Sends a statement on a connection of the pool, which closes the connection if the statement fails.
-   * @param query `name` is that of a prepared statement; `values` are strings, numbers, null, and arrays of these;
-   *   `query_timeout` is in milliseconds
+   * @param query prepared if it has a `name`; `values` are strings, numbers, null or arrays; `query_timeout` is in ms
    */
   query(query: {
     readonly text: string
@@ -53,10 +52,8 @@ export function createPrepare(
   }
 }
 
-/** An error of the server or of a pooler has a `severity`, and a SQLSTATE as its `code`. */
+/** An error of the server or of a pooler has a `severity`, and as its `code` a SQLSTATE (PostgreSQL, appendix A). */
 type DatabaseError = Error & Partial<Record<'code' | 'severity', string>>
-
-// These patterns match SQLSTATEs or their classes (postgresql.org/docs/current/errcodes-appendix.html).
 
 /**
  * Retrying can help: the connection failed (08), the transaction was rolled back (40), the server lacks a resource (53),
@@ -90,7 +87,7 @@ type Row = readonly [owner: string, id: string, ...texts: TextValues]
  * Creates a function that creates a plant. Calls that arrive while a statement is in flight share the next one: with 64
  * concurrent calls, that makes four times as many creates per second as a statement for each.
  */
-export function createBatcher(
+export function batchCreates(
   insert: (rows: readonly Row[]) => Promise<boolean[]>,
   timeoutMs: number,
 ): (...row: Row) => Promise<boolean> {
