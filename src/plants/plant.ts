@@ -68,14 +68,17 @@ export function encodePlant(plant: EncodedPlant, includesId: boolean): string {
   return includesId ? `{"id":${plant.id},${json.slice(1)}` : json
 }
 
+/** Matches ASCII without escapes, as most texts are. `JSON.stringify` would take 0.1 µs more for a plant. */
+const UNESCAPED = /^[ !#-[\]-~]*$/
+
 /** Checks the types, because a plant of a custom store could have others. */
 function encodeTexts(plant: Readonly<Partial<Record<keyof Plant, unknown>>>): string {
-  const texts: Partial<Record<keyof Plant, unknown>> = {}
+  let members = ''
   for (const name of TEXT_NAMES) {
     const text = plant[name]
-    const isAbsent = text === undefined && !PLANT_TEXTS[name].isRequired
-    if (typeof text !== 'string' && !isAbsent) throw new TypeError(`the ${name} of a plant must be a string`)
-    texts[name] = text
+    if (text === undefined && !PLANT_TEXTS[name].isRequired) continue
+    if (typeof text !== 'string') throw new TypeError(`the ${name} of a plant must be a string`)
+    members += `${members && ','}"${name}":${UNESCAPED.test(text) ? `"${text}"` : JSON.stringify(text)}`
   }
-  return JSON.stringify(texts)
+  return `{${members}}`
 }
