@@ -94,6 +94,6 @@ const IDENTITY_CODING = /^(?:[ \t,]|identity(?=[ \t]*(?:,|$)))*$/i
 /** @throws HttpError 41500 unless the Content-Type is JSON in UTF-8, 41501 if the Content-Encoding isn't `identity` */
 export function checkBodyHeaders(fields: HeaderFields): void {
   const [contentType = ''] = fields['content-type']
-  if (!JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
+  if (contentType !== 'application/json' && !JSON_MEDIA_TYPE.test(contentType)) throw HTTP_ERRORS.unsupportedContentType
   if (!IDENTITY_CODING.test(fields['content-encoding'].join())) throw HTTP_ERRORS.unsupportedContentEncoding
 }

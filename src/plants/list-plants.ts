@@ -35,11 +35,7 @@ export function listPlants(store: CheckedStore, owner: string, query: ListQuery)
   })
 }
 
-async function* encodePages(
-  first: Page,
-  readPage: (after: bigint) => MaybePromise<Page>,
-  includesId: boolean,
-): AsyncGenerator<string> {
+async function* encodePages(first: Page, readPage: (after: bigint) => MaybePromise<Page>, includesId: boolean) {
   yield `[${encodePage(first, includesId)}`
   for (let page = first; page.hasMore && page.plants.length > 0;) {
     // A long list must not delay other requests.
