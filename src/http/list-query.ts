@@ -25,8 +25,9 @@ export function parseListQuery(query: string, maxLimit: number): ListQuery {
   const parameters = query.replace(ESCAPE, decodeURIComponent).split('&')
   const problems: string[] = []
   const read = (name: string, description: string, isValid: (text: string) => boolean): string | undefined => {
-    const [first, ...others] = parameters.filter((parameter) => parameter === name || parameter.startsWith(`${name}=`))
-    const text = first?.slice(name.length + 1)
+    const prefix = `${name}=`
+    const [first, ...others] = parameters.filter((parameter) => parameter === name || parameter.startsWith(prefix))
+    const text = first?.slice(prefix.length)
     if (others.length > 0) problems.push(`${name} is repeated`)
     else if (text !== undefined && !isValid(text)) problems.push(`${name} must be ${description}`)
     return text

@@ -129,18 +129,19 @@ test('no request uses much more CPU time than a baseline request of the same siz
   const field = buildWithField('GET /plants')
   const kept = await createWarmSender(field('X-Unread: ', 'a'))
   const closed = await createWarmSender(field('Connection: close\r\nX-Unread: ', 'a'))
-  const read = await createWarmSender(buildWithBody('{"id":1,"name":"","unread":[', '1,', '1]}'))
+  // The parser has a shortcut for short integers, but not for numbers with an exponent.
+  const read = await createWarmSender(buildWithBody('{"id":1,"name":"","unread":[', '1e1,', '1]}'))
 
   for (const [name, make, texts] of REQUEST_KINDS) {
     for (const text of texts) {
       await t.test(`limits the CPU time of ${name}: ${JSON.stringify(text)}`, async () => {
         const send = createSender(port, make(...text))
         const isKept = await send()
-        // The factors are twice those of the most expensive requests. A quadratic cost would be a thousand times as high.
-        const [factor, baseline] = make === buildWithBody ? [6, read] : [25, isKept ? kept : closed]
+        // A query of thousands of parameters takes ten times as long as a header field; quadratic costs are far higher.
+        const factor = { 'a body': 2, 'a query': 20 }[name] ?? 5
+        const baseline = make === buildWithBody ? read : isKept ? kept : closed
         // Other load on the machine slows both down, but unevenly, so that the fastest attempts count.
-        let cost = Infinity
-        let limit = Infinity
+        let [cost, limit] = [Infinity, Infinity]
         for (let tries = 0; tries < 5 || (tries < 50 && cost >= limit); tries++) {
           limit = Math.min(limit, factor * (await measureCost(baseline)))
           cost = Math.min(cost, await measureCost(send))

@@ -121,9 +121,7 @@ describe('tables that the store cannot use', () => {
     await store.migrate()
     await pool.query(`ALTER TABLE plant_store_plants ADD CHECK (name <> 'bad')`)
     const results = await Promise.allSettled(
-      ['good', 'bad', 'fine', 'good', 'bad'].map(async (name, index) =>
-        store.create('ada', plant(BigInt(index), name)),
-      ),
+      ['good', 'bad', 'fine', 'good', 'bad'].map(async (name, i) => store.create('ada', plant(BigInt(i), name))),
     )
     assert.deepEqual(
       results.map(({ status }) => status),
