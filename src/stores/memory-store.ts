@@ -79,7 +79,7 @@ interface Block {
   readonly plants: EncodedPlant[]
 }
 
-const MAX_BLOCK_SIZE = 512
+const MAX_BLOCK_SIZE = 128
 
 /** Returns the block that an id belongs to, and the index in it of the first plant whose id is greater than `id`. */
 function locate(blocks: readonly Block[], id: bigint): { blockIndex: number; plants: EncodedPlant[]; index: number } {
