@@ -34,7 +34,7 @@ export const INT64_DESCRIPTION = `a decimal integer from ${MIN_INT64} to ${MAX_I
 /** Parses a decimal int64 such as `42`. Returns undefined for anything else: `01`, `+1`, `1.0`, a space, 2^63. */
 export function parseInt64(text: string): bigint | undefined {
   // Converting a million digits to a bigint would take quadratic time.
-  if (!/^-?(?:0|[1-9][0-9]{0,18})$/.test(text)) return undefined
+  if (text.length > 20 || !/^-?(?:0|[1-9][0-9]*)$/.test(text)) return undefined
   const value = BigInt(text)
   return isInt64(value) ? value : undefined
 }
