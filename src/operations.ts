@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Access } from './http/authentication.ts'
 import { discardBody, readBody, type BodyOptions } from './http/body.ts'
 import { HTTP_ERRORS, HttpError, JSON_HEADERS, NO_STORE } from './http/errors.ts'
-import { checkBodyHeaders, type HeaderFields } from './http/header-fields.ts'
+import { checkBodyHeaders } from './http/header-fields.ts'
 import { parseListQuery } from './http/list-query.ts'
 import { parseNewPlant } from './http/new-plant.ts'
 import type { HttpResponse } from './http/respond.ts'
@@ -21,7 +21,6 @@ export interface Service extends ResolvedOptions, BodyOptions {
 /** What an operation needs to know of a request. */
 export interface OperationInput {
   readonly request: IncomingMessage
-  readonly fields: HeaderFields
   readonly owner: string
   /** The decoded `{id}` of the path; empty if the path has no such segment. */
   readonly id: string
@@ -52,9 +51,9 @@ export const allow = (path: ResourcePath): readonly string[] => [
 ]
 
 function create(service: Service, input: OperationInput): MaybePromise<HttpResponse | undefined> {
-  const { request, fields, owner } = input
-  checkBodyHeaders(fields)
-  return then(readBody(request, fields, service), (body) => {
+  const { request, owner } = input
+  checkBodyHeaders(request)
+  return then(readBody(request, service), (body) => {
     if (body === undefined) return undefined
     const plant = parseNewPlant(body)
     const validated = service.validate === undefined ? undefined : validate(service, plant, input)
@@ -90,11 +89,11 @@ function list({ checkedStore, maxLimit }: Service, { owner, query }: OperationIn
 }
 
 function remove({ checkedStore }: Service, input: OperationInput): MaybePromise<HttpResponse | undefined> {
-  const { request, fields, owner } = input
+  const { request, owner } = input
   const id = parseInt64(input.id)
   if (id === undefined) throw new HttpError('invalidId', `The id in the path must be ${INT64_DESCRIPTION}.`)
   // The body is ignored, but the client might still abort the request.
-  return then(discardBody(request, fields), (isComplete) => {
+  return then(discardBody(request), (isComplete) => {
     if (!isComplete) return undefined
     return then(checkedStore.delete(owner, id), (isDeleted) => (isDeleted ? DELETED : HTTP_ERRORS.plantNotFound))
   })

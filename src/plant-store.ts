@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks'
 import { readBearerToken } from './http/authentication.ts'
 import { BODY_PARSER_HINT, isClosed, isTruncated, type HostRequest } from './http/body.ts'
 import { ERRORS, HTTP_ERRORS, HttpError } from './http/errors.ts'
-import { readHeaderFields } from './http/header-fields.ts'
+import { checkHeader } from './http/header-fields.ts'
 import { send, type HttpResponse, type SendResult } from './http/respond.ts'
 import { route, type Resource } from './http/router.ts'
 import { whenItsTurn } from './http/turn.ts'
@@ -104,9 +104,9 @@ function handle(service: Service, exchange: Exchange): MaybePromise<HttpResponse
     return new HttpError('pathNotFound', message)
   }
   const { path, id, query } = resource
-  const fields = readHeaderFields(request)
+  checkHeader(request)
   if (request.method === 'OPTIONS' && id !== undefined) return { status: 204, headers: allow(path), body: undefined }
-  const token = readBearerToken(fields)
+  const token = readBearerToken(request)
   if (typeof token !== 'string') return token
 
   return then(service.authenticate(token, request), (caller) => {
@@ -118,7 +118,7 @@ function handle(service: Service, exchange: Exchange): MaybePromise<HttpResponse
     const operation = Object.hasOwn(methods, request.method!) ? methods[request.method!] : undefined
     if (operation === undefined) throw new HttpError('methodNotAllowed', undefined, allow(path))
     if (operation.access === 'write' && access !== 'write') return HTTP_ERRORS.readOnlyToken
-    return operation.run(service, { request, fields, owner, id, query })
+    return operation.run(service, { request, owner, id, query })
   })
 }
 

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import { inspect } from 'node:util'
 import { withDeadline } from '../plants/checked-store.ts'
 import { isValidText, TEXT_DESCRIPTION } from '../plants/plant.ts'
 import { then, type MaybePromise } from '../plants/store.ts'
 import { HTTP_ERRORS, HttpError } from './errors.ts'
-import { TCHAR, type HeaderFields } from './header-fields.ts'
+import { headerValues, TCHAR } from './header-fields.ts'
 import type { HostRequest } from './body.ts'
 
 /** The access level of a token: `read` allows listing plants, and `write` also allows creating and deleting them. */
@@ -29,7 +30,7 @@ const B64TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const TOKEN = new RegExp(`^${B64TOKEN}$`)
 
 /** RFC 9110 section 11.4: a case-insensitive scheme, one or more spaces, and then the token. */
-const BEARER_CREDENTIALS = new RegExp(`^bearer +(${B64TOKEN})$`, 'i')
+const BEARER_CREDENTIALS = new RegExp(`^bearer +${B64TOKEN}$`, 'i')
 const BEARER_SCHEME = new RegExp(`^bearer(?!${TCHAR})`, 'i')
 
 /** Two fields are rejected even if both are valid: a proxy might check one of them, and the service the other. */
@@ -39,11 +40,11 @@ const REPEATED_AUTHORIZATION = new HttpError('invalidToken', 'The request has mo
  * Returns the bearer token, or an error: 40100 if there are no bearer credentials, 40101 if they are malformed or the
  * field is repeated. The errors aren't thrown, because throwing would double the cost of a rejected request.
  */
-export function readBearerToken({ authorization: values }: HeaderFields): string | HttpError {
+export function readBearerToken(request: Partial<IncomingMessage>): string | HttpError {
+  const values = headerValues(request, 'authorization')
   if (values.length > 1) return REPEATED_AUTHORIZATION
   const authorization = values[0] ?? ''
-  const token = BEARER_CREDENTIALS.exec(authorization)?.[1]
-  if (token !== undefined) return token
+  if (BEARER_CREDENTIALS.test(authorization)) return authorization.slice('Bearer '.length).trimStart()
   return BEARER_SCHEME.test(authorization) ? HTTP_ERRORS.invalidToken : HTTP_ERRORS.missingToken
 }
 

@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { isUint8Array } from 'node:util/types'
 import type { MaybePromise } from '../plants/store.ts'
 import { HttpError } from './errors.ts'
-import type { HeaderFields } from './header-fields.ts'
+import { hasBody, headerValues } from './header-fields.ts'
 import type { JsonValue } from './json.ts'
 
 /** A request as the host received it: from HTTP/1, or from the compatibility API of HTTP/2. */
@@ -31,13 +31,12 @@ export interface BodyOptions {
  */
 export function readBody(
   request: IncomingMessage,
-  fields: HeaderFields,
   options: BodyOptions,
 ): MaybePromise<Buffer | ParsedBody | undefined> {
   if (isTruncated(request)) return undefined
   if (request.readableDidRead || request.readableEncoding !== null) return readParsedBody(request, options)
   const { maxBodyBytes } = options
-  const contentLength = Number(fields['content-length'][0] ?? 0)
+  const contentLength = Number(headerValues(request, 'content-length')[0] ?? 0)
   if (contentLength > maxBodyBytes) throw createTooLargeError(maxBodyBytes)
   const isUnread = request.readableFlowing === null && streamOf(request) === undefined
   const isBuffered = request.complete || (contentLength > 0 && request.readableLength === contentLength)
@@ -96,12 +95,11 @@ async function collectBody(request: IncomingMessage, maxBytes: number): Promise<
 }
 
 /** Waits for the end of a body that isn't needed. The result is false if the client aborts the request. */
-export function discardBody(request: IncomingMessage, fields: HeaderFields): boolean | Promise<boolean> {
+export function discardBody(request: IncomingMessage): boolean | Promise<boolean> {
   if (isTruncated(request)) return false
-  const hasBody = fields['transfer-encoding'].length > 0 || Number(fields['content-length'][0] ?? 0) > 0
   const stream = streamOf(request)
   const { complete } = request as Partial<IncomingMessage>
-  const isPending = stream === undefined ? hasBody && complete === false : !stream.endAfterHeaders
+  const isPending = stream === undefined ? complete === false && hasBody(request) : !stream.endAfterHeaders
   return isPending && !request.readableEnded ? receiveBody(request, () => undefined) : true
 }
 

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import type { MaybePromise } from '../plants/store.ts'
 import { isClosed, streamOf } from './body.ts'
 import type { ErrorCode } from './errors.ts'
-import { hasAmbiguousFraming } from './header-fields.ts'
+import { hasAmbiguousFraming, hasBody } from './header-fields.ts'
 
 export interface HttpResponse {
   readonly status: number
@@ -86,8 +86,7 @@ function writeHead(response: ServerResponse, status: number, fields: string[]): 
 function closesWhileReceiving(request: IncomingMessage, response: ServerResponse): boolean {
   const isClosing = request.httpVersionMajor === 1 && !response.shouldKeepAlive
   if (!isClosing && response.getHeader('Connection') !== 'close') return false
-  const { 'transfer-encoding': codings, 'content-length': length = '0' } = request.headers
-  return !request.complete && (codings !== undefined || Number(length) > 0)
+  return !request.complete && hasBody(request)
 }
 
 /**

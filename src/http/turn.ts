@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers'
-import { hasTransferCoding } from './header-fields.ts'
+import { headerValues } from './header-fields.ts'
 
 /** A connection on which more requests wait is destroyed. */
 const MAX_WAITING = 100
@@ -23,7 +23,8 @@ export function whenItsTurn(request: IncomingMessage, response: ServerResponse, 
     // Microtasks run after Node has parsed the packet. If the body is complete by then, reading it from the buffer of the
     // request saves the data event and copying. There's no time to wait if the host also reads the body, or if Node could
     // reject a malformed chunk before the service rejects the header.
-    const canWait = request.method === 'POST' && request.readableFlowing === null && !hasTransferCoding(request)
+    const mayWait = request.method === 'POST' && request.readableFlowing === null
+    const canWait = mayWait && headerValues(request, 'transfer-encoding').length === 0
     return canWait ? void Promise.resolve().then(run) : run()
   }
   const waiting = (socket[WAITING] ?? 0) + 1

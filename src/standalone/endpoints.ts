@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { HTTP_ERRORS, HttpError, JSON_HEADERS } from '../http/errors.ts'
-import { readHeaderFields } from '../http/header-fields.ts'
+import { checkHeader } from '../http/header-fields.ts'
 import { send, type HttpResponse } from '../http/respond.ts'
 import { openapi } from '../openapi/openapi.ts'
 import { withDeadline } from '../plants/checked-store.ts'
@@ -115,12 +115,12 @@ export async function reply(
 
 async function respond(endpoint: Endpoint, request: IncomingMessage): Promise<HttpResponse> {
   try {
-    readHeaderFields(request)
+    checkHeader(request)
     if (request.method === 'OPTIONS') return { status: 204, headers: ALLOW, body: undefined }
     if (request.method === 'GET' || request.method === 'HEAD') return await endpoint(request)
     return new HttpError('methodNotAllowed', undefined, ALLOW)
   } catch (error) {
-    // Endpoints throw nothing, and `readHeaderFields` throws only HttpErrors.
+    // Endpoints throw nothing, and `checkHeader` throws only HttpErrors.
     return error as HttpError
   }
 }

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
+import type { IncomingMessage } from 'node:http'
 import { suite, test } from 'node:test'
 import type { HttpError } from '../../src/http/errors.ts'
 import { createTokenTable, readBearerToken, toCaller } from '../../src/http/authentication.ts'
-import { readHeaderFields, type HeaderFields } from '../../src/http/header-fields.ts'
 
-const createFields = (...authorization: readonly string[]): HeaderFields => ({
-  ...readHeaderFields({ rawHeaders: [] }),
-  authorization,
+const createRequest = (...values: readonly string[]): Partial<IncomingMessage> => ({
+  rawHeaders: values.flatMap((value) => ['Authorization', value]),
 })
 
 const MALFORMED = [
@@ -29,7 +28,7 @@ suite('readBearerToken', () => {
     ['BEARER aZ09-._~+/==', 'aZ09-._~+/=='],
   ] as const) {
     test(`returns the token of ${JSON.stringify(field)}`, () =>
-      assert.equal(readBearerToken(createFields(field)), token))
+      assert.equal(readBearerToken(createRequest(field)), token))
   }
 
   for (const [error, rows] of [
@@ -38,7 +37,7 @@ suite('readBearerToken', () => {
   ] as const) {
     for (const fields of rows) {
       test(`returns error ${error} for the Authorization headers ${JSON.stringify(fields)}`, () =>
-        assert.equal((readBearerToken(createFields(...fields)) as HttpError).error, error))
+        assert.equal((readBearerToken(createRequest(...fields)) as HttpError).error, error))
     }
   }
 })
