@@ -60,6 +60,8 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       warn(`A body parser ran before plant-store. Parsers round ids beyond 2^53: ${BODY_PARSER_HINT}`),
   }
 
+  const run = (exchange: Exchange): void => serve(service, exchange)
+
   return (request, response, next) => {
     checkNodeObjects(request, response)
     const resource = route(service.basePath, request.url!)
@@ -72,7 +74,7 @@ export function createPlantStore(options: PlantStoreOptions): PlantStore {
       startedAt: service.onResponse === undefined ? 0 : performance.now(),
       owner: undefined,
     }
-    whenItsTurn(exchange.request, exchange.response, () => serve(service, exchange))
+    whenItsTurn(exchange, run)
   }
 }
 

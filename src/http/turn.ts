@@ -8,7 +8,15 @@ const MAX_WAITING = 100
 
 /** The number of requests that wait on a connection. */
 const WAITING: unique symbol = Symbol('plant-store.waiting')
-type Connection = Socket & { [WAITING]?: number }
+/** Resolves once the latest of these requests has had its turn. */
+const LATEST_TURN: unique symbol = Symbol('plant-store.latest-turn')
+type Connection = Socket & { [WAITING]?: number; [LATEST_TURN]?: Promise<void> }
+
+/** A request with its response. */
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
 
 /**
  * Calls a function when it's the turn of a request: the pipelined requests of a connection run one after another
@@ -16,16 +24,17 @@ type Connection = Socket & { [WAITING]?: number }
  * connection. If the connection ends before its turn, the function isn't called. A POST request runs once Node has parsed
  * what has arrived of its body.
  */
-export function whenItsTurn(request: IncomingMessage, response: ServerResponse, run: () => void): void {
+export function whenItsTurn<T extends Exchange>(exchange: T, run: (exchange: T) => void): void {
+  const { request, response } = exchange
   const socket = request.socket as Connection | null
   // Tests and serverless adapters create requests without a socket, or with one that was never connected.
-  if (response.socket !== null || response.writableEnded || socket?.pause === undefined || socket.pending) {
+  if (isFirst(response) || socket?.pause === undefined || socket.pending) {
     // Microtasks run after Node has parsed the packet. If the body is complete by then, reading it from the buffer of the
     // request saves the data event and copying. There's no time to wait if the host also reads the body, or if Node could
     // reject a malformed chunk before the service rejects the header.
     const mayWait = request.method === 'POST' && request.readableFlowing === null
     const canWait = mayWait && headerValues(request, 'transfer-encoding').length === 0
-    return canWait ? void Promise.resolve().then(run) : run()
+    return canWait ? void Promise.resolve(exchange).then(run) : run(exchange)
   }
   const waiting = (socket[WAITING] ?? 0) + 1
   socket[WAITING] = waiting
@@ -33,18 +42,24 @@ export function whenItsTurn(request: IncomingMessage, response: ServerResponse, 
   // Node resumes a connection whenever a request is complete or a response has been sent.
   else if (waiting === 1) socket.on('resume', keepPaused).pause()
 
-  // A promise keeps the async context in which the host called the service.
-  void new Promise<void>((resolve) => {
-    // Node assigns the socket once all earlier responses have been sent, unless one of them closes the connection.
-    response.on('socket', () => {
-      setImmediate(() => {
-        socket[WAITING] -= 1
-        if (socket[WAITING] === 0) socket.off('resume', keepPaused).resume()
-        resolve()
-      })
+  // Each request waits for the previous one: listening to all of their responses would take more memory. A promise keeps
+  // the async context in which the host called the service.
+  socket[LATEST_TURN] = (socket[LATEST_TURN] ?? Promise.resolve()).then(async () => {
+    await new Promise((resolve) => {
+      if (isFirst(response)) setImmediate(resolve)
+      else response.on('socket', () => setImmediate(resolve))
     })
-  }).then(run)
+    socket[WAITING] -= 1
+    if (socket[WAITING] === 0) socket.off('resume', keepPaused).resume()
+    run(exchange)
+  })
 }
+
+/**
+ * Whether all earlier responses of the connection have been sent: Node then assigns the socket to the next one, unless
+ * one of them closes the connection. The host might end a response before.
+ */
+const isFirst = (response: ServerResponse): boolean => response.socket !== null || response.writableEnded
 
 function keepPaused(this: Socket): void {
   this.pause()

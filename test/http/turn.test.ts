@@ -68,6 +68,28 @@ suite('pipelined requests', { timeout: 60_000 }, () => {
     assert.deepEqual((await store.list('ada', { limit: 9, maxBytes: 9 })).plants, [])
   })
 
+  test('run although the host has ended responses to requests before them', async (t) => {
+    const gate = new DeferredCall<string>()
+    let calls = 0
+    const service = createService({ authenticate: (token) => (++calls === 1 ? gate.call() : token) })
+    const server = createServer((request, response) => {
+      service(request, response)
+      if (request.headers.expires === '0') response.end('expired')
+    })
+    const client = await RawConnection.open(await serve(t, server))
+    const responses = client.readResponses(4)
+    const ended = LIST.replace('\r\n\r\n', '\r\nExpires: 0\r\n\r\n')
+    client.send(LIST + ended + ended + LIST)
+    await gate.called
+    gate.resolve('ada')
+    assert.deepEqual(
+      (await responses).map(({ body }) => body),
+      ['[]', 'expired', 'expired', '[]'],
+    )
+    assert.deepEqual(await client.send(LIST).readStatuses(1), [200])
+    client.socket.destroy()
+  })
+
   test('are not read from the connection while one of them waits', async (t) => {
     const gate = new DeferredCall<string>()
     const server = await serve(t, createServer(createService({ authenticate: () => gate.call() })))
@@ -91,7 +113,7 @@ test('a request without a connection does not wait', () => {
   for (const socket of [null, undefined, {}]) {
     const response = { socket: null, writableEnded: false } as unknown as ServerResponse
     let hasRun = false
-    whenItsTurn({ socket } as unknown as IncomingMessage, response, () => (hasRun = true))
+    whenItsTurn({ request: { socket } as unknown as IncomingMessage, response }, () => (hasRun = true))
     assert.ok(hasRun)
   }
 })
