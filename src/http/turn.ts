@@ -12,19 +12,16 @@ const WAITING: unique symbol = Symbol('plant-store.waiting')
 const LATEST_TURN: unique symbol = Symbol('plant-store.latest-turn')
 type Connection = Socket & { [WAITING]?: number; [LATEST_TURN]?: Promise<void> }
 
-/** A request with its response. */
-interface Exchange {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-}
-
 /**
  * Calls a function when it's the turn of a request: the pipelined requests of a connection run one after another
  * (RFC 9112 section 9.3.2), at most one in each event-loop tick. While one waits, nothing more is read from the
  * connection. If the connection ends before its turn, the function isn't called. A POST request runs once Node has parsed
  * what has arrived of its body.
  */
-export function whenItsTurn<T extends Exchange>(exchange: T, run: (exchange: T) => void): void {
+export function whenItsTurn<T extends { readonly request: IncomingMessage; readonly response: ServerResponse }>(
+  exchange: T,
+  run: (exchange: T) => void,
+): void {
   const { request, response } = exchange
   const socket = request.socket as Connection | null
   // Tests and serverless adapters create requests without a socket, or with one that was never connected.
