@@ -25,7 +25,7 @@ export function whenItsTurn<T extends { readonly request: IncomingMessage; reado
   const { request, response } = exchange
   const socket = request.socket as Connection | null
   // Tests and serverless adapters create requests without a socket, or with one that was never connected.
-  if (isFirst(response) || socket?.pause === undefined || socket.pending) {
+  if (isItsTurn(response) || socket?.pause === undefined || socket.pending) {
     // Microtasks run after Node has parsed the packet. If the body is complete by then, reading it from the buffer of the
     // request saves the data event and copying. There's no time to wait if the host also reads the body, or if Node could
     // reject a malformed chunk before the service rejects the header.
@@ -43,7 +43,7 @@ export function whenItsTurn<T extends { readonly request: IncomingMessage; reado
   // the async context in which the host called the service.
   socket[LATEST_TURN] = (socket[LATEST_TURN] ?? Promise.resolve()).then(async () => {
     await new Promise((resolve) => {
-      if (isFirst(response)) setImmediate(resolve)
+      if (isItsTurn(response)) setImmediate(resolve)
       else response.on('socket', () => setImmediate(resolve))
     })
     socket[WAITING] -= 1
@@ -56,7 +56,7 @@ export function whenItsTurn<T extends { readonly request: IncomingMessage; reado
  * Whether all earlier responses of the connection have been sent: Node then assigns the socket to the next one, unless
  * one of them closes the connection. The host might end a response before.
  */
-const isFirst = (response: ServerResponse): boolean => response.socket !== null || response.writableEnded
+const isItsTurn = (response: ServerResponse): boolean => response.socket !== null || response.writableEnded
 
 function keepPaused(this: Socket): void {
   this.pause()
