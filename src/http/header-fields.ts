@@ -38,7 +38,7 @@ const REPEATED_HOST = new HttpError('malformedRequest', 'The request has more th
 const REPEATED_CONTENT_TYPE = new HttpError('malformedRequest', 'The request has more than one Content-Type field.')
 
 /**
- * Checks the header of a request before anything else is done with it.
+ * Checks the header fields that matter for every request.
  * @throws HttpError 43100 for too many fields, 50100 for a transfer coding other than chunked, 40000 for a repeated
  * Host or Content-Type
  */

@@ -29,8 +29,8 @@ export function whenItsTurn<T extends { readonly request: IncomingMessage; reado
     // Microtasks run after Node has parsed the packet. If the body is complete by then, reading it from the buffer of the
     // request saves the data event and copying. There's no time to wait if the host also reads the body, or if Node could
     // reject a malformed chunk before the service rejects the header.
-    const mayWait = request.method === 'POST' && request.readableFlowing === null
-    const canWait = mayWait && headerValues(request, 'transfer-encoding').length === 0
+    const isUnreadPost = request.method === 'POST' && request.readableFlowing === null
+    const canWait = isUnreadPost && headerValues(request, 'transfer-encoding').length === 0
     return canWait ? void Promise.resolve(exchange).then(run) : run(exchange)
   }
   const waiting = (socket[WAITING] ?? 0) + 1
@@ -39,8 +39,8 @@ export function whenItsTurn<T extends { readonly request: IncomingMessage; reado
   // Node resumes a connection whenever a request is complete or a response has been sent.
   else if (waiting === 1) socket.on('resume', keepPaused).pause()
 
-  // Each request waits for the previous one: listening to all of their responses would take more memory. A promise keeps
-  // the async context in which the host called the service.
+  // Each request waits for the previous one, because a listener on every response would use more memory. The promise
+  // keeps the async context in which the host called the service.
   socket[LATEST_TURN] = (socket[LATEST_TURN] ?? Promise.resolve()).then(async () => {
     await new Promise((resolve) => {
       if (isItsTurn(response)) setImmediate(resolve)
@@ -53,8 +53,8 @@ export function whenItsTurn<T extends { readonly request: IncomingMessage; reado
 }
 
 /**
- * Whether all earlier responses of the connection have been sent: Node then assigns the socket to the next one, unless
- * one of them closes the connection. The host might end a response before.
+ * Whether a request doesn't have to wait. Node assigns the socket to a response once all earlier ones have been sent,
+ * unless one of them closes the connection. A request whose response the host has already ended doesn't wait either.
  */
 const isItsTurn = (response: ServerResponse): boolean => response.socket !== null || response.writableEnded
 

@@ -9,7 +9,7 @@ suite('headerValues', () => {
     assert.deepEqual(headerValues({ rawHeaders }, 'host'), ['a', 'c'])
   })
 
-  test('returns an empty array if there is no such field', () =>
+  test('returns an empty array if the field is missing', () =>
     assert.deepEqual(headerValues({ rawHeaders: ['Host', 'a'] }, 'vary'), []))
 
   const headers = { host: 'a', vary: undefined, 'x-list': ['c', 'd'] } as unknown as IncomingHttpHeaders
@@ -27,7 +27,7 @@ suite('headerValues', () => {
   test('prefers rawHeaders to headers', () =>
     assert.deepEqual(headerValues({ rawHeaders: ['a', 'b'], headers }, 'host'), []))
 
-  test('returns an empty array if there are neither rawHeaders nor headers', () =>
+  test('returns an empty array if rawHeaders and headers are missing', () =>
     assert.deepEqual(headerValues({}, 'host'), []))
 })
 
